@@ -1,0 +1,93 @@
+// Package chaos breaks things on purpose, at a stated time, and always heals them.
+//
+// A fault is a struct whose exported fields are its parameters and which has a name and one method, Inject. It acts on what it is
+// given: processes ([Fleet]), the recording downstream ([Downstream]), the queue's writes ([Holder]). The [Timeline] plays
+// the faults of a scenario and records begin and end of each in the ledger; whether any event met a fault is judged from there.
+//
+// To add a fault: write one file with the struct and its test, and add one line to [Catalog].
+package chaos
+
+import (
+	"context"
+	"time"
+
+	"floodproof/reports/ledger"
+)
+
+// Fault is one way in which a pipeline breaks.
+type Fault interface {
+	// Name is the fault's name in scenarios: "worker.kill".
+	Name() string
+	// Side says what it hits.
+	Side() ledger.Side
+	// Inject puts the fault in place and returns its heal, or an error and nothing to heal. The context bounds the injection only, not
+	// the fault's life. number identifies the injection in the ledger. target names what was hit, for the report. Heal is called
+	// exactly once, with a context of its own that outlives the run's; it must undo everything or say why not.
+	Inject(ctx context.Context, number uint32) (target string, heal func(context.Context) error, err error)
+}
+
+// Process is one process of the pipeline that the run started.
+type Process interface {
+	// Name is "worker-1".
+	Name() string
+	// Kill ends it with SIGKILL and returns when it is gone. Its supervisor does not restart it until Start.
+	Kill(ctx context.Context) error
+	// Start starts it again and returns when it is ready. Starting a running process does nothing.
+	Start(ctx context.Context) error
+}
+
+// Fleet finds processes by role: "receiver", "worker".
+type Fleet interface {
+	Processes(role string) []Process
+}
+
+// Holder can make all writes to the queue wait.
+type Holder interface {
+	// Hold returns when no write can become durable any more; release lets them go on.
+	Hold(ctx context.Context) (release func(context.Context) error, err error)
+}
+
+// Downstream is the recording sink as something that can misbehave.
+type Downstream interface {
+	// Misbehave puts a misbehaviour in place and returns what removes it. Several may be in place; the first that applies to a call acts.
+	Misbehave(Misbehaviour) (restore func())
+}
+
+// Moment is when a misbehaviour acts on a call.
+type Moment uint8
+
+const (
+	// BeforeEffect: the call changes nothing.
+	BeforeEffect Moment = iota
+	// AfterEffect: the call takes its effect, is recorded, and then goes wrong.
+	AfterEffect
+)
+
+// Answer is what the caller gets from a misbehaving downstream.
+type Answer uint8
+
+const (
+	// Status answers with Misbehaviour.Status.
+	Status Answer = iota
+	// Reset closes the connection with a TCP reset.
+	Reset
+	// Hang answers nothing until the caller leaves or the misbehaviour is removed; the call then ends with a reset.
+	Hang
+)
+
+// Misbehaviour is what the downstream does to some of its calls. GET calls are spared.
+type Misbehaviour struct {
+	// Fault is the number of the injection, for the ledger.
+	Fault uint32
+	// Share is the share of calls that it touches, chosen by the sink's seeded generator; 1 is all.
+	Share float64
+	// Times bounds how many calls it touches, 0 is no bound.
+	Times int
+	// Moment, Answer, Status and RetryAfter say what happens. RetryAfter of 0 sends no header.
+	Moment     Moment
+	Answer     Answer
+	Status     int
+	RetryAfter time.Duration
+	// Trigger, if not nil, is called once for each call that it touches, at that moment, before the answer; the sink waits for it.
+	Trigger func()
+}

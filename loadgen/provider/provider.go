@@ -1,0 +1,112 @@
+// Package provider knows how webhook providers behave: what they send, how they sign it, how long they wait, and what
+// they do when nobody answers.
+//
+// A provider is data plus three functions (ID, Render, Sign). Everything that varies is drawn from the event's key, so
+// that the same seed gives the same bytes and a retry can be rendered again instead of being kept in memory.
+package provider
+
+import (
+	"net/http"
+	"time"
+)
+
+// Event is one business fact before it has bytes.
+type Event struct {
+	// Number is the event's number in the run.
+	Number uint32
+	// Key are 64 pseudo-random bits, a function of seed, run id and number: ids and amounts are drawn from it.
+	Key uint64
+	// Resource numbers the thing that changed; ResourceKey are its pseudo-random bits.
+	Resource    uint32
+	ResourceKey uint64
+	// Version orders the events of one resource, from 1. The body shows it where that provider would (updated_at grows with it).
+	Version uint32
+	// At is the payload clock: when the fact happened. It depends on the event alone, never on the attempt.
+	At time.Time
+	// Broken makes this item of a batch one that no receiver can use (its id stays readable).
+	Broken bool
+}
+
+// Delivery is one HTTP request to be.
+type Delivery struct {
+	// Key are the delivery's own pseudo-random bits: its delivery id is drawn from it where the provider has one.
+	Key uint64
+	// Events are carried in this order; exactly one unless MaxBatch is larger. Empty only if Malformed.
+	Events []Event
+	// Attempt counts from 1.
+	Attempt int
+	// Malformed asks for a body that is not what the provider's content type promises (cut JSON), correctly signed.
+	Malformed bool
+}
+
+// Request is what goes on the wire. Render and Sign append to Body and set Header; the caller may reuse it after Reset.
+type Request struct {
+	Header http.Header
+	Body   []byte
+}
+
+// Reset empties the request and keeps its memory.
+func (r *Request) Reset() {
+	clear(r.Header)
+	r.Body = r.Body[:0]
+}
+
+// Signing is what a signature needs besides the body.
+type Signing struct {
+	// Secrets are the active secrets, the current one first. A provider without rotation uses the first.
+	Secrets []string
+	// URL is the full URL under which the receiver is addressed, for schemes that sign it.
+	URL string
+	// Now is the signature clock.
+	Now time.Time
+}
+
+// Provider is one webhook provider. It is immutable and may be shared.
+type Provider struct {
+	// Name is the path segment and the key in scenarios: "stripe".
+	Name string
+	// CanonicalID says in words where the canonical id of an event is found: "/id".
+	CanonicalID string
+	// Timeout is how long an attempt may take until the response headers are complete, connecting included.
+	Timeout time.Duration
+	// TimeoutAssumed: the provider publishes none.
+	TimeoutAssumed bool
+	// SuccessMin and SuccessMax bound the statuses that count as success.
+	SuccessMin, SuccessMax int
+	// Delays are the waits before the second, third ... attempt, in the provider's own time. Empty: it never retries.
+	Delays []time.Duration
+	// DelaysAssumed: the provider publishes no intervals; the list fits its published total.
+	DelaysAssumed bool
+	// Jitter is the share by which a delay varies, uniformly in both directions: 0.2 is plus or minus 20 %.
+	Jitter float64
+	// Ends reports whether a status that is not a success ends the schedule. Nil: none does.
+	Ends func(status int) bool
+	// RetryAfter: the provider honours Retry-After.
+	RetryAfter bool
+	// MaxBatch is the largest number of events in one request, 1 for most.
+	MaxBatch int
+	// MeanBatch is the mean number of events in one request, 1 if MaxBatch is 1.
+	MeanBatch float64
+	// Tolerance is the age at which the published rule refuses a signature, 0 where the rule knows no age (then there is no expired forgery).
+	Tolerance time.Duration
+	// NewDeliveryID: the same event may come under another delivery id (several subscriptions).
+	NewDeliveryID bool
+	// ID is the canonical id of an event.
+	ID func(Event) string
+	// Render writes headers and body of one attempt, all but the signature.
+	Render func(*Request, Delivery)
+	// Sign adds the signature headers for the body as it stands.
+	Sign func(*Request, Signing)
+	// Tamper changes one value in a rendered body so that it stays parseable (a forgery that was altered after signing).
+	Tamper func(body []byte)
+	// PayloadOf returns the bytes within a rendered body that stand for its i-th event: the whole body, or the i-th item of a batch.
+	PayloadOf func(body []byte, i int) []byte
+}
+
+// Success reports whether a status means delivered.
+func (p *Provider) Success(status int) bool {
+	return status >= p.SuccessMin && status <= p.SuccessMax
+}
+
+// OneShot reports whether the provider never tries again.
+func (p *Provider) OneShot() bool { return len(p.Delays) == 0 }

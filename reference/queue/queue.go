@@ -1,0 +1,182 @@
+// Package queue is the seam between the pipeline and whatever keeps its jobs: four
+// methods, a statement of claims, and one conformance suite (queuetest) that
+// every backend passes whole. Read this file to add a backend.
+//
+// # Two questions that a backend must answer truthfully
+//
+// When is a job safe? Enqueue returns nil only when the job survives what
+// Claims.Durability says. Any error means that the receiver must not answer
+// success: the provider tries again, and deduplication by (Provider, EventID)
+// makes that harmless.
+//
+// Whose is a job? A lease belongs to one receiver of it until its deadline. After
+// that the job may be leased to somebody else, and the first one's Settle fails with
+// ErrLeaseLost and changes nothing.
+package queue
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// Job is one event on its way through the pipeline.
+type Job struct {
+	// Provider and EventID identify the event for ever: enqueuing the same pair again is not an error
+	// and changes nothing, whatever became of the first.
+	Provider string
+	EventID  string
+	// DeliveryID is the provider's id of the request that brought it, for the reader of a dead letter.
+	DeliveryID string
+	// Type is the provider's event type; Resource and Version say which thing changed and how new this is.
+	Type     string
+	Resource string
+	Version  int64
+	// Payload are the raw bytes: the body of a single event, the item of a batch, exactly as received.
+	Payload []byte
+	// ReceivedAt is the receiver's wall clock.
+	ReceivedAt time.Time
+	// DeadOnArrival, when not empty, is the reason to store the job as a dead letter at once (the malformed item of
+	// a signed batch): it is kept and listed, and never leased.
+	DeadOnArrival string
+}
+
+// Lease is the right to work on a job until Deadline.
+type Lease struct {
+	Job
+	// ID is the backend's handle for the job, Token the proof of this very lease (a fencing token: it
+	// grows with each lease of the job).
+	ID    int64
+	Token int64
+	// Attempt counts leases of this job from 1, crashes included.
+	Attempt  int
+	Deadline time.Time
+}
+
+// Outcome is what became of a leased job. The zero value is not valid; use Done, Retry or Dead.
+type Outcome struct {
+	verb   verb
+	after  time.Duration
+	reason string
+}
+
+type verb uint8
+
+const (
+	verbDone verb = iota + 1
+	verbRetry
+	verbDead
+)
+
+// Done settles the job as finished.
+func Done() Outcome { return Outcome{verb: verbDone} }
+
+// Retry gives the job back, to be leased again no sooner than after. The reason is kept with the attempt.
+func Retry(after time.Duration, reason string) Outcome {
+	return Outcome{verb: verbRetry, after: after, reason: reason}
+}
+
+// Dead moves the job to the dead letters, where it stays until somebody redrives or drops it.
+func Dead(reason string) Outcome { return Outcome{verb: verbDead, reason: reason} }
+
+// IsDone, IsRetry and IsDead tell the outcomes apart.
+func (o Outcome) IsDone() bool  { return o.verb == verbDone }
+func (o Outcome) IsRetry() bool { return o.verb == verbRetry }
+func (o Outcome) IsDead() bool  { return o.verb == verbDead }
+
+// After is the least wait of a Retry. Reason is that of a Retry or a Dead.
+func (o Outcome) After() time.Duration { return o.after }
+func (o Outcome) Reason() string       { return o.reason }
+
+// Queue keeps jobs. All methods may be called from any number of goroutines at once, and any number of
+// processes may open the same queue.
+type Queue interface {
+	// Enqueue stores jobs, all or none, and returns nil only when they are durable as Claims says. A job whose (Provider,
+	// EventID) is known already is skipped without an error. Concurrent calls share one durable write (group commit). After an error
+	// the caller knows nothing (the write may have happened) and must not answer success.
+	Enqueue(ctx context.Context, jobs ...Job) error
+	// Receive leases up to max jobs that are due, oldest due first. It blocks until there is at least one or ctx
+	// ends; it then returns ctx's error.
+	Receive(ctx context.Context, max int) ([]Lease, error)
+	// Settle ends a lease. ErrLeaseLost: it lapsed or was settled before; nothing changed. Concurrent calls share one durable write.
+	Settle(ctx context.Context, lease Lease, outcome Outcome) error
+	// Close stops taking calls, finishes those that are under way and releases what Open took. Leases that are still out
+	// lapse by themselves. The second call returns nil.
+	Close(ctx context.Context) error
+}
+
+// Extender is a queue whose leases can be prolonged (optional).
+type Extender interface {
+	// Extend moves the lease's deadline to d from now and returns the lease with its new deadline. ErrLeaseLost as in Settle.
+	Extend(ctx context.Context, lease Lease, d time.Duration) (Lease, error)
+}
+
+// Depther is a queue that can be asked how much it holds (optional).
+type Depther interface {
+	Depth(ctx context.Context) (Depth, error)
+}
+
+// Depth is what a queue holds now.
+type Depth struct {
+	// Waiting are jobs not leased (due or delayed), Leased those out with a worker, Dead the dead letters, Done the finished ones still kept.
+	Waiting, Leased, Dead, Done int64
+	// Oldest is how long the oldest due job has waited since it was due, 0 without one.
+	Oldest time.Duration
+}
+
+// DeadLister is a queue that can show its dead letters (optional).
+type DeadLister interface {
+	// DeadLetters calls fn for each dead letter, oldest first, and stops at its first error.
+	DeadLetters(ctx context.Context, fn func(DeadLetter) error) error
+}
+
+// DeadLetter is a job that nobody will work on unless it is redriven. It is never trimmed silently.
+type DeadLetter struct {
+	Job
+	// Reason is why, Attempts how many leases it had, At when it was given up.
+	Reason   string
+	Attempts int
+	At       time.Time
+}
+
+// Durability is what an acknowledged Enqueue survives.
+type Durability string
+
+const (
+	// DurabilityNone: nothing but good luck.
+	DurabilityNone Durability = "none"
+	// DurabilityProcess: SIGKILL of every process of the queue.
+	DurabilityProcess Durability = "process"
+	// DurabilityPower: loss of power of the machine.
+	DurabilityPower Durability = "power-loss"
+	// DurabilityFailover: loss of one machine of a cluster.
+	DurabilityFailover Durability = "failover"
+)
+
+// Claims is what a backend promises. They are tested by queuetest and printed in every report; what is not
+// claimed is not tested, and the report says so.
+type Claims struct {
+	Durability Durability
+	// DedupWindow is how long a known event is recognised; Forever means without limit.
+	DedupWindow time.Duration
+	// Delay: Retry(after) is honoured to within DelayAccuracy.
+	DelayAccuracy time.Duration
+	// MaxPayload is the largest payload in bytes that Enqueue takes; a larger one gets ErrTooLarge.
+	MaxPayload int
+	// Settings are the values that matter for durability and speed, for the report (synchronous=FULL).
+	Settings map[string]string
+	// Version is that of the engine ("SQLite 3.50.4").
+	Version string
+}
+
+// Forever is a DedupWindow without limit.
+const Forever = time.Duration(1<<63 - 1)
+
+var (
+	// ErrLeaseLost: the lease lapsed or was settled already. The worker drops what it has; somebody else owns the job.
+	ErrLeaseLost = errors.New("lease lost")
+	// ErrTooLarge: the payload is over Claims.MaxPayload. The receiver answers 413.
+	ErrTooLarge = errors.New("payload too large for this queue")
+	// ErrClosed: the queue was closed.
+	ErrClosed = errors.New("queue closed")
+)

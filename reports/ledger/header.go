@@ -1,0 +1,92 @@
+package ledger
+
+import "time"
+
+// Version is the format version that [Create] writes. A reader of an older version
+// stays when it changes.
+const Version = 1
+
+// Header says what was run. It is written once, before every record, as JSON.
+type Header struct {
+	// Floodproof is the version of the program that wrote the file.
+	Floodproof string `json:"floodproof"`
+	RunID      string `json:"run_id"`
+	Scenario   string `json:"scenario"`
+	// ScenarioText is the scenario's source: the ledger carries the question with the answer.
+	ScenarioText string    `json:"scenario_text"`
+	Seed         uint64    `json:"seed"`
+	Backend      string    `json:"backend"`
+	Durability   string    `json:"durability"`
+	StartedAt    time.Time `json:"started_at"`
+	Target       Target    `json:"target"`
+	// Providers and Steps are the names behind the indices of the records. Steps[0] is "".
+	Providers []Provider `json:"providers"`
+	Steps     []string   `json:"steps"`
+	Segments  []Segment  `json:"segments"`
+	Expect    Expect     `json:"expect"`
+	Env       Env        `json:"env"`
+}
+
+// Provider is what the judge must know of a provider.
+type Provider struct {
+	Name string `json:"name"`
+	// OneShot: the provider never retries, so that what it could not deliver is gone whatever the pipeline.
+	OneShot bool `json:"one_shot"`
+}
+
+// Target says whose pipeline is judged.
+type Target struct {
+	// Kind is "reference", "command" or "url".
+	Kind string `json:"kind"`
+	Name string `json:"name"`
+	// Observer is "sink", "command" or "url".
+	Observer string `json:"observer"`
+}
+
+// Segment is one stretch of the scenario's day.
+type Segment struct {
+	Name string `json:"name"`
+	// From and Until are offsets on the day's clock; Scale is day time per real time, 1 or more.
+	From  time.Duration `json:"from"`
+	Until time.Duration `json:"until"`
+	Scale float64       `json:"scale"`
+	// Gated: latency limits count the attempts that are due in it.
+	Gated bool `json:"gated"`
+}
+
+// Expect is what the scenario asks for beyond what is always judged.
+type Expect struct {
+	// Steps is how many steps an event's effect has, as a bit set over Header.Steps (bit 0 = the unnamed step).
+	Steps uint64 `json:"steps"`
+	// Delivered, Ordered, ... : listed under `expect:`.
+	Delivered bool `json:"delivered"`
+	// DeadLettersAccounted is nil when not listed; else the number of dead letters that are not poison and are allowed.
+	DeadLettersAccounted *int `json:"dead_letters_accounted"`
+	// Availability is the least share of genuine attempts that succeed, 0 when not listed.
+	Availability float64 `json:"availability"`
+	// Recovery is the longest time from the last heal to an empty backlog, 0 when not listed.
+	Recovery time.Duration `json:"recovery"`
+	// Latency are the limits.
+	Latency []LatencyLimit `json:"latency"`
+}
+
+// LatencyLimit is one listed latency expectation.
+type LatencyLimit struct {
+	// Of is "ack" or "effect".
+	Of string `json:"of"`
+	// Percentile is between 0 and 100, exclusive: 99.9.
+	Percentile float64       `json:"percentile"`
+	Limit      time.Duration `json:"limit"`
+}
+
+// Env is the machine and the build.
+type Env struct {
+	CPUs            int               `json:"cpus"`
+	Go              string            `json:"go"`
+	OS              string            `json:"os"`
+	FS              string            `json:"fs"`
+	FsyncUsP50      *float64          `json:"fsync_us_p50"`
+	Commit          string            `json:"commit"`
+	BackendVersion  string            `json:"backend_version"`
+	BackendSettings map[string]string `json:"backend_settings"`
+}

@@ -1,0 +1,161 @@
+// Package scenarios answers one question: what do we run?
+//
+// A scenario is a YAML file with one question (`why:`) and what it takes to answer it: a day of traffic, how fast each part of the day is played, what
+// breaks meanwhile, and what is expected. Loading is strict: an unknown key, unit or name is an error with file and line, and all errors are reported at once.
+package scenarios
+
+import "time"
+
+// Format is the scenario format version that this package reads.
+const Format = 1
+
+// Scenario is one loaded and validated file.
+type Scenario struct {
+	// Name is the file's base name without extension, Text its source.
+	Name, Text string
+	Why        string
+	// Seed fixes everything but event and resource ids, which depend on the run id as well. Below 2^53.
+	Seed     uint64
+	Load     Load
+	Segments []Segment
+	Pipeline Pipeline
+	Chaos    []Fault
+	Drain    Drain
+	Expect   Expect
+}
+
+// Load is the day of traffic.
+type Load struct {
+	// Events is the number of business facts of the day.
+	Events int
+	// Day is the date at whose midnight the payload clock starts, UTC.
+	Day time.Time
+	// Hours are the relative rates at 00:00, 01:00 ... 23:00; between them the rate is linear, after 23:00 it leads back to 00:00.
+	Hours [24]float64
+	Burst Burst
+	// Mix is the share of events by provider, relative numbers, in file order.
+	Mix []Share
+	// MaxInFlight bounds the requests under way at once.
+	MaxInFlight int
+	// VersionsPerResource is how many events one resource gets in a row of versions.
+	VersionsPerResource int
+	Inject              Inject
+	// Latest are the event types ("shopify/orders/updated") for which only the newest version of a resource matters.
+	Latest []string
+}
+
+// Share is one provider's part of the mix.
+type Share struct {
+	Provider string
+	Weight   float64
+}
+
+// Burst lifts the rate to Times the day's mean from At for For. Times 0: no burst.
+type Burst struct {
+	At, For time.Duration
+	Times   float64
+}
+
+// Inject are shares of deliveries (0 to 1) to which something is done besides.
+type Inject struct {
+	// Duplicates are delivered again with the same ids, NewIDDuplicates under a new delivery id where the provider knows that.
+	Duplicates, NewIDDuplicates float64
+	// OutOfOrder are held back until a newer version of their resource was sent.
+	OutOfOrder float64
+	// Forged have a wrong key, an altered body or no signature; Expired a valid one that is too old, where the provider's rule knows an age.
+	Forged, Expired float64
+	// Malformed are correctly signed and not parseable.
+	Malformed float64
+	// Poison is the share of events that the downstream refuses for good, PoisonItems the share of batches with one item that nobody can use.
+	Poison, PoisonItems float64
+}
+
+// Segment is one stretch of the day and how fast it is played.
+type Segment struct {
+	Name string
+	// From and Until are on the day's clock. Segments follow each other without a gap from 00:00 to 24:00.
+	From, Until time.Duration
+	// Scale is day time per real time, at least 1.
+	Scale float64
+	// Gated: latency limits count what is due in it.
+	Gated bool
+}
+
+// Pipeline is how many processes of the reference pipeline run.
+type Pipeline struct {
+	Receivers, Workers int
+	// Concurrency is how many jobs a worker handles at once.
+	Concurrency int
+	// Lease is how long a worker may hold a job.
+	Lease time.Duration
+	// Backoff is the wait after the first failure; it doubles up to MaxBackoff. Attempts is the number of tries before a job is dead.
+	Backoff, MaxBackoff time.Duration
+	Attempts            int
+}
+
+// Fault is one step of the chaos: what, where in the day, how long, how often.
+type Fault struct {
+	// Name is a name of the catalogue: "worker.kill".
+	Name string
+	// Segment is an index into Segments; At is real time from that segment's begin.
+	Segment int
+	At      time.Duration
+	// For is how long each injection lasts, Every the real time from one injection to the next, Times how many there are (1 if Every is 0).
+	For, Every time.Duration
+	Times      int
+	// Params are the fault's own parameters, by name.
+	Params map[string]Param
+	// Line is where it stands in the file.
+	Line int
+}
+
+// Param is one parameter's value as written, already checked against its kind.
+type Param struct {
+	Kind     ParamKind
+	Duration time.Duration
+	Number   float64
+	Text     string
+}
+
+// ParamKind is the type of a parameter.
+type ParamKind uint8
+
+const (
+	// DurationParam is "2s", NumberParam "3", ShareParam "5%", TextParam a word.
+	DurationParam ParamKind = iota + 1
+	NumberParam
+	ShareParam
+	TextParam
+)
+
+// Drain bounds the end of the run.
+type Drain struct {
+	// Limit is the longest wait for accounting; Quiet is how long no call must arrive to count as silent.
+	Limit, Quiet time.Duration
+}
+
+// Expect is what must hold besides what is always judged.
+type Expect struct {
+	Delivered bool
+	// DeadLettersAccounted is nil if not listed, else how many dead letters that are not poison are allowed.
+	DeadLettersAccounted *int
+	// Availability is the least share of genuine attempts that succeed, 0 if not listed. Recovery is a limit, 0 if not listed.
+	Availability float64
+	Recovery     time.Duration
+	Latency      []Latency
+}
+
+// Latency is one limit on a percentile of "ack" or "effect".
+type Latency struct {
+	Of         string
+	Percentile float64
+	Limit      time.Duration
+}
+
+// Vocabulary are the names that a scenario may use; the loader is a leaf and cannot know them.
+type Vocabulary struct {
+	Providers []string
+	// Faults maps a fault's name to its parameters. OnTheWayIn lists those that may stand only in segments of scale 60 or less.
+	Faults     map[string]map[string]ParamKind
+	OnTheWayIn []string
+}
