@@ -14,8 +14,11 @@ import (
 type Event struct {
 	// Number is the event's number in the run.
 	Number uint32
-	// Key are 64 pseudo-random bits, a function of seed, run id and number: ids and amounts are drawn from it.
+	// Key are 64 pseudo-random bits, a function of seed, run id and number, unique within the run: ids are drawn from it.
 	Key uint64
+	// Draw are 64 pseudo-random bits, a function of seed and number alone: type, amounts and sizes are drawn from it, so that
+	// two runs with one seed differ in ids only.
+	Draw uint64
 	// Resource numbers the thing that changed; ResourceKey are its pseudo-random bits.
 	Resource    uint32
 	ResourceKey uint64
@@ -91,8 +94,12 @@ type Provider struct {
 	Tolerance time.Duration
 	// NewDeliveryID: the same event may come under another delivery id (several subscriptions).
 	NewDeliveryID bool
+	// BatchSize draws how many events the next request carries, from 1 to MaxBatch with mean MeanBatch. Nil: always 1.
+	BatchSize func(draw uint64) int
 	// ID is the canonical id of an event.
 	ID func(Event) string
+	// Type is the event's type as the provider names it ("orders/updated").
+	Type func(Event) string
 	// Render writes headers and body of one attempt, all but the signature.
 	Render func(*Request, Delivery)
 	// Sign adds the signature headers for the body as it stands.

@@ -32,6 +32,8 @@ type Provider struct {
 	Name string `json:"name"`
 	// OneShot: the provider never retries, so that what it could not deliver is gone whatever the pipeline.
 	OneShot bool `json:"one_shot"`
+	// Timeout is how long it waits for an answer.
+	Timeout time.Duration `json:"timeout"`
 }
 
 // Target says whose pipeline is judged.
