@@ -1,10 +1,3 @@
-// Package chaos breaks things on purpose, at a stated time, and always heals them.
-//
-// A fault is a struct whose exported fields are its parameters and which has a name and one method, Inject. It acts on what it is
-// given: processes ([Fleet]), the recording downstream ([Downstream]), the queue's writes ([Holder]). The [Timeline] plays
-// the faults of a scenario and records begin and end of each in the ledger; whether any event met a fault is judged from there.
-//
-// To add a fault: write one file with the struct and its test, and add one line to [Catalog].
 package chaos
 
 import (
