@@ -149,6 +149,13 @@ func TestDamage(t *testing.T) {
 	}
 }
 
+func TestMoreBehindTheEnd(t *testing.T) {
+	file := append(write(t, everyKind()), 'x')
+	if _, end, err := collect(bytes.NewReader(file)); err == nil || end != nil {
+		t.Errorf("end %v, error %v; want no end and an error", end, err)
+	}
+}
+
 func TestForeignFiles(t *testing.T) {
 	for name, text := range map[string]string{"empty": "", "text": "hello, world", "newer": "FPLEDGER\x63", "only the magic": "FPLEDGER\x01"} {
 		if h, end, err := ledger.Read(bytes.NewReader([]byte(text)), ledger.Visitor{}); err == nil || h != nil || end != nil {

@@ -48,6 +48,9 @@ func Read(in io.Reader, v Visitor) (*Header, *End, error) {
 			return h, nil, damage(r.offset, err)
 		}
 	}
+	if _, err := r.in.ReadByte(); !errors.Is(err, io.EOF) {
+		return h, nil, damage(r.offset, errors.New("there is more behind the end record"))
+	}
 	return h, r.end, nil
 }
 
@@ -116,7 +119,10 @@ func (r *reader) block() ([]byte, error) {
 
 func (r *reader) records(payload []byte) error {
 	d := &decoder{buf: payload}
-	for len(d.buf) > 0 && r.end == nil {
+	for len(d.buf) > 0 {
+		if r.end != nil {
+			return errors.New("there is more behind the end record")
+		}
 		r.record(kind(d.byte()), d)
 		if d.err != nil {
 			return d.err

@@ -96,7 +96,7 @@ type Target struct {
 	Observer string `json:"observer"`
 }
 
-// Counts are the sums of DESIGN 5. Events = Acked + CutOff + Unanswered + Refused + Undelivered; Acked = Applied +
+// Counts are the sums that must balance. Events = Acked + CutOff + Unanswered + Refused + Undelivered; Acked = Applied +
 // Superseded + DeadLettered + Lost + Doubled + Pending; the events not acked = Absent + Recovered + DoubledUnacked.
 type Counts struct {
 	Events              int64 `json:"events"`
