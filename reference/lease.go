@@ -1,0 +1,160 @@
+package reference
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"floodproof/reference/queue"
+)
+
+// work takes one lease from its start to its end.
+func (r *workerRun) work(lease queue.Lease) {
+	if left := r.gate.left(); left > 0 {
+		// The gate was closed while Receive was waiting. Calling all the same would only be refused.
+		r.counters.throttled.Add(1)
+		r.settle(lease, queue.Retry(r.policy.spread(lease, left), "the downstream asked to wait"))
+		return
+	}
+	if r.policy.unsurvivable(lease, time.Now()) {
+		outcome := queue.Dead(fmt.Sprintf("given up after %d attempts, the last of which did not end", lease.Attempt-1))
+		r.note(lease, outcome, nil)
+		r.settle(lease, outcome)
+		return
+	}
+	lease, held, err := r.handle(lease)
+	if !held {
+		r.counters.lost.Add(1)
+		r.log.Debug("lease ended before its handler", "provider", lease.Provider, "event", lease.EventID, "attempt", lease.Attempt, "err", err)
+		return
+	}
+	outcome := r.policy.decide(lease, err, time.Now(), r.handling.Err() != nil)
+	r.note(lease, outcome, err)
+	r.settle(lease, outcome)
+}
+
+// note counts what led to an outcome, and closes the gate if the downstream asked for it.
+func (r *workerRun) note(lease queue.Lease, outcome queue.Outcome, err error) {
+	wait, asked := errors.AsType[*RetryAfterError](err)
+	if asked && wait.Everyone {
+		r.gate.closeFor(wait.After)
+	}
+	switch {
+	case outcome.IsDead():
+		r.log.Error("job moved to the dead letters", "provider", lease.Provider, "event", lease.EventID, "attempt", lease.Attempt, "reason", outcome.Reason())
+	case outcome.IsRetry() && r.handling.Err() != nil:
+		r.counters.stopped.Add(1)
+	case outcome.IsRetry() && asked:
+		r.counters.throttled.Add(1)
+	}
+}
+
+// handle runs the handler and keeps the lease alive meanwhile. It returns when the handler has, with the lease as it
+// is by then; held is false if the lease ended first, and then nothing may be settled.
+func (r *workerRun) handle(lease queue.Lease) (_ queue.Lease, held bool, err error) {
+	length := time.Until(lease.Deadline)
+	if length <= 0 {
+		return lease, false, queue.ErrLeaseLost
+	}
+	ctx, cancel := context.WithCancelCause(r.handling)
+	defer cancel(nil)
+	done := make(chan error, 1)
+	go func(lease queue.Lease) { // A copy: the one here gets a new deadline when it is prolonged.
+		err := errExited
+		defer func() { done <- err }()
+		err = r.call(ctx, lease)
+	}(lease)
+	timer := time.NewTimer(r.nextLook(lease))
+	defer timer.Stop()
+	for {
+		select {
+		case err := <-done:
+			return lease, time.Until(lease.Deadline) > 0, err
+		case <-timer.C:
+		}
+		if lease, held = r.keep(lease, orDefault(r.worker.Extend, length)); !held {
+			cancel(queue.ErrLeaseLost)
+			return lease, false, <-done
+		}
+		timer.Reset(r.nextLook(lease))
+	}
+}
+
+// nextLook is when to look after a lease again: at half of what is left of it if it can be prolonged, else at its end.
+func (r *workerRun) nextLook(lease queue.Lease) time.Duration {
+	left := time.Until(lease.Deadline)
+	if r.extender == nil || left < minLook {
+		return left
+	}
+	return left / 2
+}
+
+// minLook keeps the attempts to prolong a lease from coming ever closer when they fail.
+const minLook = 10 * time.Millisecond
+
+// keep prolongs a lease if it can, and reports whether it is still held. A failure is no verdict: there is time until the deadline.
+func (r *workerRun) keep(lease queue.Lease, length time.Duration) (queue.Lease, bool) {
+	if r.extender == nil || time.Until(lease.Deadline) <= 0 {
+		return lease, time.Until(lease.Deadline) > 0
+	}
+	ctx, cancel := context.WithDeadline(r.settling, lease.Deadline)
+	defer cancel()
+	longer, err := r.extender.Extend(ctx, lease, length)
+	switch {
+	case err == nil:
+		return longer, true
+	case errors.Is(err, queue.ErrLeaseLost):
+		return lease, false
+	}
+	r.log.Warn("lease could not be prolonged, will try again", "provider", lease.Provider, "event", lease.EventID, "err", err)
+	return lease, true
+}
+
+// call is Handle, with a panic turned into an error: one bad event must not end the work on all others.
+func (r *workerRun) call(ctx context.Context, lease queue.Lease) (err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			r.counters.panics.Add(1)
+			r.log.Error("handler panicked", "provider", lease.Provider, "event", lease.EventID, "panic", value, "stack", string(debug.Stack()))
+			err = &panicError{value}
+		}
+	}()
+	return r.worker.Handler.Handle(ctx, lease)
+}
+
+// settle tells the queue the outcome, again and again until it is decided or the lease is over. Concurrent
+// calls share a durable write in the queue, so nothing is collected here.
+func (r *workerRun) settle(lease queue.Lease, outcome queue.Outcome) {
+	ctx, cancel := context.WithDeadline(r.settling, lease.Deadline)
+	defer cancel()
+	for failures := 1; ; failures++ {
+		err := r.queue.Settle(ctx, lease, outcome)
+		switch {
+		case err == nil:
+			r.settled(outcome)
+			return
+		case errors.Is(err, queue.ErrLeaseLost):
+			r.counters.lost.Add(1)
+			return
+		}
+		r.counters.settleFailures.Add(1)
+		if errors.Is(err, queue.ErrClosed) || !sleep(ctx, settleBackoff.nominal(failures)) {
+			r.counters.unsettled.Add(1)
+			r.log.Warn("outcome could not be stored; the job will come again", "provider", lease.Provider, "event", lease.EventID, "err", err)
+			return
+		}
+	}
+}
+
+func (r *workerRun) settled(outcome queue.Outcome) {
+	switch {
+	case outcome.IsDone():
+		r.counters.done.Add(1)
+	case outcome.IsRetry():
+		r.counters.retried.Add(1)
+	case outcome.IsDead():
+		r.counters.dead.Add(1)
+	}
+}
