@@ -1,0 +1,268 @@
+package sqlite
+
+import (
+	"cmp"
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"time"
+
+	"floodproof/reference/queue"
+)
+
+const (
+	// minPeek and maxPeek are the pauses between two looks at a queue in which nothing was due; they grow from one to the other.
+	minPeek = 5 * time.Millisecond
+	maxPeek = 20 * time.Millisecond
+	// maxClaimBytes bounds the stored payloads that one Receive takes on; it gets at least one job.
+	maxClaimBytes = 4 << 20
+)
+
+// never is later than any time in the file.
+const never = int64(1<<63 - 1)
+
+// Receive implements queue.Queue. It may return fewer jobs than are due, to bound the memory that their payloads take.
+//
+// While nothing is due it only reads, every few milliseconds, and takes no lock that a writer needs. One Receive of the process looks, the
+// others stand in line behind it.
+func (q *Queue) Receive(ctx context.Context, max int) ([]queue.Lease, error) {
+	if max < 1 {
+		return nil, fmt.Errorf("receive up to %d jobs: use at least 1", max)
+	}
+	if err := q.begin(); err != nil {
+		return nil, err
+	}
+	defer q.calls.Done()
+	for {
+		if err := q.await(ctx, max); err != nil {
+			return nil, cmp.Or(ctx.Err(), err)
+		}
+		leases, err := q.claim(ctx, max)
+		q.claiming.Add(-int64(max))
+		if err != nil {
+			return nil, cmp.Or(ctx.Err(), fmt.Errorf("receive: %w", err))
+		}
+		if len(leases) > 0 {
+			return leases, nil
+		}
+	}
+}
+
+// await returns when there is something to claim beyond what others here are claiming already, with max counted into that.
+func (q *Queue) await(ctx context.Context, max int) error {
+	select {
+	case q.turn <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-q.closing:
+		return queue.ErrClosed
+	}
+	defer func() { <-q.turn }()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for pause := minPeek; ; pause = min(2*pause, maxPeek) {
+		next, err := q.peek(ctx)
+		if err != nil {
+			return fmt.Errorf("receive: %w", err)
+		}
+		wait := time.Duration(min(next-q.now(), maxPeek.Microseconds())) * time.Microsecond
+		if wait <= 0 {
+			q.claiming.Add(int64(max))
+			return nil
+		}
+		timer.Reset(min(wait, pause))
+		select {
+		case <-timer.C:
+		case <-q.wake:
+			pause = minPeek
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-q.closing:
+			return queue.ErrClosed
+		}
+	}
+}
+
+// peek finds when something can be leased, if that is soon.
+func (q *Queue) peek(ctx context.Context) (at int64, err error) {
+	if ctx.Err() != nil {
+		return 0, ctx.Err()
+	}
+	horizon := q.now() + maxPeek.Microseconds()
+	var row []int64
+	err = q.read(ctx, func(c *conn) error {
+		row, err = c.integers(sqlPeek, never, horizon, q.claiming.Load(), horizon)
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("look for due jobs: %w", err)
+	}
+	return min(row[0], row[1]), nil
+}
+
+// read lends the reading connection.
+func (q *Queue) read(ctx context.Context, use func(*conn) error) error {
+	select {
+	case c := <-q.reader:
+		defer func() { q.reader <- c }()
+		return use(c)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// row is a job as it stands in the file.
+type row struct {
+	lease    queue.Lease
+	state    int64
+	at       int64
+	encoding int64
+	body     []byte
+}
+
+// claim leases what is due.
+func (q *Queue) claim(ctx context.Context, max int) ([]queue.Lease, error) {
+	o, claimed := q.claimOperation(max)
+	if err := q.writer.do(ctx, o); err != nil {
+		return nil, err
+	}
+	leases := make([]queue.Lease, len(*claimed))
+	for i := range leases {
+		lease, err := q.unpack(&(*claimed)[i])
+		if err != nil {
+			return nil, err
+		}
+		leases[i] = lease
+	}
+	return leases, nil
+}
+
+// claimOperation leases what is due; its result may be read once the operation was answered. If the caller has left by then, the jobs are given back: nobody
+// would work on them until their leases lapse.
+func (q *Queue) claimOperation(max int) (*operation, *[]row) {
+	claimed := new([]row)
+	o := newOperation(func(t *tx) (err error) {
+		*claimed, err = t.claim(max, q.opts.Lease.Microseconds())
+		return err
+	})
+	o.bytes = 64 * max
+	o.undo = func() *operation {
+		if len(*claimed) == 0 {
+			return nil
+		}
+		return newOperation(func(t *tx) error { return t.giveBack(*claimed) })
+	}
+	return o, claimed
+}
+
+// unpack unpacks the payload, on the caller's goroutine.
+func (q *Queue) unpack(r *row) (queue.Lease, error) {
+	payload, err := q.codec.decode(r.encoding, r.body)
+	if err != nil {
+		return queue.Lease{}, fmt.Errorf("event %q of %s: %w", r.lease.EventID, r.lease.Provider, err)
+	}
+	r.lease.Payload = payload
+	return r.lease, nil
+}
+
+// claim leases up to max jobs, by the time at which they could be: pending ones since they are due, leased ones since they lapsed.
+func (t *tx) claim(max int, lease int64) ([]row, error) {
+	lapsed, err := t.fetch(sqlLapsed, max)
+	if err != nil {
+		return nil, fmt.Errorf("find lapsed leases: %w", err)
+	}
+	pending, err := t.fetch(sqlPending, max)
+	if err != nil {
+		return nil, fmt.Errorf("find due jobs: %w", err)
+	}
+	claimed := merge(lapsed, pending, max)
+	for i := range claimed {
+		if err := t.lease(&claimed[i], lease); err != nil {
+			return nil, fmt.Errorf("lease event %q of %s: %w", claimed[i].lease.EventID, claimed[i].lease.Provider, err)
+		}
+	}
+	return claimed, nil
+}
+
+// errEnough ends a query early.
+var errEnough = errors.New("enough")
+
+func (t *tx) fetch(query string, max int) ([]row, error) {
+	var rows []row
+	size := 0
+	err := t.conn.query(query, func(columns []driver.Value) error {
+		r := scanJob(columns)
+		if size += len(r.body); len(rows) > 0 && size > maxClaimBytes {
+			return errEnough
+		}
+		rows = append(rows, r)
+		return nil
+	}, t.now, int64(max))
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
+	return rows, err
+}
+
+// merge takes the first max of two lists that are in order.
+func merge(a, b []row, max int) []row {
+	out := make([]row, 0, min(max, len(a)+len(b)))
+	for len(out) < max && len(a)+len(b) > 0 {
+		if len(b) == 0 || len(a) > 0 && a[0].at <= b[0].at {
+			out, a = append(out, a[0]), a[1:]
+		} else {
+			out, b = append(out, b[0]), b[1:]
+		}
+	}
+	return out
+}
+
+// lease gives out one job. Where the last lease of it lapsed, that is how its last attempt ended.
+func (t *tx) lease(r *row, lease int64) error {
+	if r.state == stateProcessing {
+		if err := t.note(r.lease.ID, r.lease.Attempt, "lease lapsed"); err != nil {
+			return err
+		}
+	} else {
+		t.delta.waiting--
+		t.delta.leased++
+	}
+	deadline := t.now + lease
+	if _, _, err := t.conn.exec(sqlLease, deadline, r.lease.ID); err != nil {
+		return err
+	}
+	r.lease.Token++
+	r.lease.Attempt++
+	r.lease.Deadline = time.UnixMicro(deadline)
+	return nil
+}
+
+// giveBack returns jobs that nobody waited for any more, as if they had not been leased, but for the token.
+func (t *tx) giveBack(rows []row) error {
+	for _, r := range rows {
+		changed, _, err := t.conn.exec(sqlGiveBack, r.at, r.lease.ID, r.lease.Token)
+		if err != nil {
+			return fmt.Errorf("give back event %q of %s: %w", r.lease.EventID, r.lease.Provider, err)
+		}
+		t.delta.waiting += changed
+		t.delta.leased -= changed
+		t.due = true
+	}
+	return nil
+}
+
+// scanJob reads jobColumns. The schema and the statements are ours, so that a value of another type is a mistake in here, and panics.
+func scanJob(c []driver.Value) row {
+	body, _ := c[13].([]byte)
+	return row{
+		state: c[1].(int64), at: c[2].(int64), encoding: c[12].(int64), body: body,
+		lease: queue.Lease{
+			ID: c[0].(int64), Token: c[3].(int64), Attempt: int(c[4].(int64)),
+			Job: queue.Job{
+				ReceivedAt: time.UnixMicro(c[5].(int64)).UTC(), Version: c[6].(int64),
+				Provider: c[7].(string), EventID: c[8].(string), DeliveryID: c[9].(string), Type: c[10].(string), Resource: c[11].(string),
+			},
+		},
+	}
+}

@@ -1,0 +1,110 @@
+package sqlite
+
+// schemaVersion is kept in PRAGMA user_version. A file of a higher version was written by a newer program and is refused.
+const schemaVersion = 1
+
+// The states of a job, as stored. What the column `at` means depends on them: one column instead of three keeps the row small,
+// and an index only has to move when the state does.
+const (
+	statePending    = 0 // at: when it is due
+	stateProcessing = 1 // at: when its lease lapses
+	stateDone       = 2 // at: when it was settled
+	stateFailed     = 3 // at: when it was given up
+)
+
+// schema creates what is missing. Jobs are small rows that change three times in a life; payloads are written once and
+// stand in a table of their own, so that a change of state never rewrites a body. Each partial index holds only the jobs of its
+// state: the finished ones, which are kept for deduplication, cost the claim nothing.
+//
+// The literals in the WHERE clauses of the indexes and of the statements must be the same: SQLite uses a partial
+// index only where the statement's own condition implies that of the index, and `state < 2` does not serve `state = 0`
+// (https://www.sqlite.org/partialindex.html). TestStatementsUseTheirIndex watches over it.
+const schema = `
+CREATE TABLE IF NOT EXISTS jobs (
+	id          INTEGER PRIMARY KEY,
+	state       INTEGER NOT NULL,
+	at          INTEGER NOT NULL, -- microseconds since 1970
+	token       INTEGER NOT NULL, -- grows with each lease
+	attempt     INTEGER NOT NULL, -- leases so far
+	received_at INTEGER NOT NULL, -- microseconds since 1970
+	version     INTEGER NOT NULL,
+	provider    TEXT NOT NULL,
+	event_id    TEXT NOT NULL,
+	delivery_id TEXT NOT NULL,
+	type        TEXT NOT NULL,
+	resource    TEXT NOT NULL,
+	UNIQUE (provider, event_id)
+);
+CREATE INDEX IF NOT EXISTS jobs_pending    ON jobs (at) WHERE state = 0;
+CREATE INDEX IF NOT EXISTS jobs_processing ON jobs (at) WHERE state = 1;
+CREATE INDEX IF NOT EXISTS jobs_failed     ON jobs (at) WHERE state = 3;
+CREATE TABLE IF NOT EXISTS payloads (
+	id       INTEGER PRIMARY KEY, -- that of the job
+	encoding INTEGER NOT NULL,    -- 0 raw, 1 zstd
+	body     BLOB NOT NULL
+);
+CREATE TABLE IF NOT EXISTS attempts (
+	job     INTEGER NOT NULL,
+	attempt INTEGER NOT NULL,     -- 0: given up before anybody leased it
+	at      INTEGER NOT NULL,     -- microseconds since 1970
+	reason  TEXT NOT NULL,
+	PRIMARY KEY (job, attempt)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS counts (
+	one     INTEGER PRIMARY KEY CHECK (one = 1),
+	waiting INTEGER NOT NULL,
+	leased  INTEGER NOT NULL,
+	dead    INTEGER NOT NULL,
+	done    INTEGER NOT NULL
+);
+INSERT INTO counts VALUES (1, 0, 0, 0, 0) ON CONFLICT DO NOTHING;
+PRAGMA user_version = 1;
+`
+
+// The statements. Each is prepared once per connection.
+const (
+	sqlBegin    = `BEGIN IMMEDIATE`
+	sqlCommit   = `COMMIT`
+	sqlRollback = `ROLLBACK`
+
+	sqlInsertJob = `INSERT INTO jobs (state, at, token, attempt, received_at, version, provider, event_id, delivery_id, type, resource)
+		VALUES (?, ?, 0, 0, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
+	sqlInsertPayload = `INSERT INTO payloads (id, encoding, body) VALUES (?, ?, ?)`
+	sqlInsertAttempt = `INSERT INTO attempts (job, attempt, at, reason) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`
+	sqlCount         = `UPDATE counts SET waiting = waiting + ?, leased = leased + ?, dead = dead + ?, done = done + ? WHERE one = 1`
+
+	// jobColumns are what scanJob reads. The join is a CROSS JOIN because that fixes its order: the index first, then the body by id.
+	jobColumns = ` j.id, j.state, j.at, j.token, j.attempt, j.received_at, j.version, j.provider, j.event_id, j.delivery_id, j.type, j.resource, p.encoding, p.body `
+
+	sqlPending = `SELECT` + jobColumns + `FROM jobs AS j CROSS JOIN payloads AS p ON p.id = j.id
+		WHERE j.state = 0 AND j.at <= ? ORDER BY j.at, j.id LIMIT ?`
+	sqlLapsed = `SELECT` + jobColumns + `FROM jobs AS j CROSS JOIN payloads AS p ON p.id = j.id
+		WHERE j.state = 1 AND j.at <= ? ORDER BY j.at, j.id LIMIT ?`
+	sqlFailed = `SELECT` + jobColumns + `, (SELECT reason FROM attempts AS a WHERE a.job = j.id ORDER BY a.attempt DESC LIMIT 1)
+		FROM jobs AS j CROSS JOIN payloads AS p ON p.id = j.id
+		WHERE j.state = 3 AND (j.at, j.id) > (?, ?) ORDER BY j.at, j.id LIMIT ?`
+	sqlEvent = `SELECT` + jobColumns + `FROM jobs AS j CROSS JOIN payloads AS p ON p.id = j.id
+		WHERE j.provider = ? AND j.event_id = ?`
+	sqlAttempts = `SELECT attempt, at, reason FROM attempts WHERE job = ? ORDER BY attempt`
+
+	sqlLease    = `UPDATE jobs SET state = 1, at = ?, token = token + 1, attempt = attempt + 1 WHERE id = ?`
+	sqlGiveBack = `UPDATE jobs SET state = 0, at = ?, attempt = attempt - 1 WHERE id = ? AND token = ? AND state = 1`
+	sqlSettle   = `UPDATE jobs SET state = ?, at = ? WHERE id = ? AND token = ? AND state = 1 AND at > ?`
+	sqlExtend   = `UPDATE jobs SET at = ? WHERE id = ? AND token = ? AND state = 1 AND at > ?`
+	sqlRedrive  = `UPDATE jobs SET state = 0, at = ? WHERE provider = ? AND event_id = ? AND state = 3`
+
+	// sqlPeek finds the next two instants at which something can be leased: a due job beyond those that are being claimed
+	// already, and a lapsed lease.
+	sqlPeek = `SELECT (SELECT at FROM jobs WHERE state = 0 AND at <= ? ORDER BY at LIMIT 1 OFFSET ?),
+		(SELECT at FROM jobs WHERE state = 1 AND at <= ? ORDER BY at LIMIT 1)`
+	sqlDepth = `SELECT waiting, leased, dead, done,
+		(SELECT count(*) FROM jobs WHERE state = 1 AND at <= ?),
+		(SELECT at FROM jobs WHERE state = 0 AND at <= ? ORDER BY at LIMIT 1),
+		(SELECT at FROM jobs WHERE state = 1 AND at <= ? ORDER BY at LIMIT 1)
+		FROM counts WHERE one = 1`
+
+	// NOOP (SQLite 3.51) reports how long the write-ahead log is and does nothing.
+	sqlWALSize           = `PRAGMA wal_checkpoint(NOOP)`
+	sqlCheckpoint        = `PRAGMA wal_checkpoint(PASSIVE)`
+	sqlCheckpointRestart = `PRAGMA wal_checkpoint(RESTART)`
+)

@@ -1,0 +1,161 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"time"
+
+	"floodproof/reference/queue"
+)
+
+// State is where an event stands.
+type State string
+
+// The states of an event.
+const (
+	Pending    State = "pending"    // waits, due or delayed
+	Processing State = "processing" // leased
+	Done       State = "done"
+	Failed     State = "failed" // a dead letter
+)
+
+// Attempt is how one lease of an event ended without success.
+type Attempt struct {
+	// Number counts leases from 1; 0 is an event that was dead on arrival.
+	Number int
+	At     time.Time
+	Reason string
+}
+
+// Event is what the store knows of one event.
+type Event struct {
+	queue.Job
+	State State
+	// Since is when a pending event is or was due, when the lease of a processing one lapses, and when a done or failed one was settled.
+	Since time.Time
+	// Leases is how often it was leased. Attempts are those leases that ended without success, oldest first.
+	Leases   int
+	Attempts []Attempt
+}
+
+// ErrUnknownEvent is the answer of Event for an event that was never enqueued.
+var ErrUnknownEvent = errors.New("unknown event")
+
+// Event looks one event up, whatever became of it. Done events keep their payload.
+func (q *Queue) Event(ctx context.Context, provider, eventID string) (Event, error) {
+	if err := q.begin(); err != nil {
+		return Event{}, err
+	}
+	defer q.calls.Done()
+	var found *row
+	var attempts []Attempt
+	err := q.read(ctx, func(c *conn) error {
+		err := c.query(sqlEvent, func(columns []driver.Value) error {
+			r := scanJob(columns)
+			found = &r
+			return nil
+		}, provider, eventID)
+		if err != nil || found == nil {
+			return err
+		}
+		return c.query(sqlAttempts, func(columns []driver.Value) error {
+			attempts = append(attempts, Attempt{Number: int(columns[0].(int64)), At: time.UnixMicro(columns[1].(int64)), Reason: columns[2].(string)})
+			return nil
+		}, found.lease.ID)
+	})
+	if err == nil && found == nil {
+		err = ErrUnknownEvent
+	}
+	if err != nil {
+		return Event{}, fmt.Errorf("look up event %q of %s: %w", eventID, provider, err)
+	}
+	lease, err := q.unpack(found)
+	if err != nil {
+		return Event{}, err
+	}
+	state := map[int64]State{statePending: Pending, stateProcessing: Processing, stateDone: Done, stateFailed: Failed}[found.state]
+	return Event{Job: lease.Job, State: state, Since: time.UnixMicro(found.at), Leases: lease.Attempt, Attempts: attempts}, nil
+}
+
+// Depth implements queue.Depther. It costs the same however much the queue holds: the counts are kept with every change. Jobs whose lease lapsed are waiting.
+func (q *Queue) Depth(ctx context.Context) (queue.Depth, error) {
+	if err := q.begin(); err != nil {
+		return queue.Depth{}, err
+	}
+	defer q.calls.Done()
+	now := q.now()
+	var r []int64
+	err := q.read(ctx, func(c *conn) (err error) {
+		r, err = c.integers(sqlDepth, now, now, now, now)
+		return err
+	})
+	if err != nil {
+		return queue.Depth{}, fmt.Errorf("read the depth: %w", err)
+	}
+	lapsed := r[4]
+	return queue.Depth{
+		Waiting: r[0] + lapsed, Leased: r[1] - lapsed, Dead: r[2], Done: r[3],
+		Oldest: time.Duration(now-min(r[5], r[6])) * time.Microsecond,
+	}, nil
+}
+
+// deadPage is how many dead letters one read takes. Between the pages no read transaction is open: a long one would keep
+// the write-ahead log from beginning anew.
+const deadPage = 32
+
+// DeadLetters implements queue.DeadLister. A letter that is added meanwhile is seen too; fn may call the queue.
+func (q *Queue) DeadLetters(ctx context.Context, fn func(queue.DeadLetter) error) error {
+	if err := q.begin(); err != nil {
+		return err
+	}
+	defer q.calls.Done()
+	at, id := -never, int64(0)
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		var letters []queue.DeadLetter
+		full := false
+		err := q.read(ctx, func(c *conn) (err error) {
+			letters, full, err = q.deadPage(c, &at, &id)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("list the dead letters: %w", err)
+		}
+		for _, letter := range letters {
+			if err := fn(letter); err != nil {
+				return err
+			}
+		}
+		if !full {
+			return nil
+		}
+	}
+}
+
+// deadPage reads the letters after (at, id), and moves those on. full reports that there may be more.
+func (q *Queue) deadPage(c *conn, at, id *int64) (letters []queue.DeadLetter, full bool, err error) {
+	size := 0
+	err = c.query(sqlFailed, func(columns []driver.Value) error {
+		r := scanJob(columns)
+		lease, err := q.unpack(&r)
+		if err != nil {
+			return err
+		}
+		reason, _ := columns[14].(string)
+		letters = append(letters, queue.DeadLetter{Job: lease.Job, Reason: reason, Attempts: lease.Attempt, At: time.UnixMicro(r.at)})
+		*at, *id = r.at, lease.ID
+		if size += len(lease.Payload); size > maxClaimBytes {
+			full = true
+			return errEnough
+		}
+		return nil
+	}, *at, *id, int64(deadPage))
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
+	return letters, full || len(letters) == deadPage, err
+}

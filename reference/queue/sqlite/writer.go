@@ -1,0 +1,296 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync/atomic"
+)
+
+// The bounds of one transaction. A single operation may be larger; it is then alone.
+const (
+	maxBatchOps   = 256
+	maxBatchBytes = 4 << 20
+)
+
+// operation is one caller's part of a transaction.
+type operation struct {
+	// bytes is about how much it writes.
+	bytes int
+	// run does the work. It may run twice, if its first transaction was rolled back for another's sake.
+	run func(*tx) error
+	// undo, if not nil, gives the operation that takes back what a success gave to a caller who had left by then.
+	undo func() *operation
+
+	state  atomic.Uint32
+	result chan error
+}
+
+const (
+	stateWaited    = iota // somebody waits for the result
+	stateAnswered         // the result is in the channel
+	stateAbandoned        // the caller left
+)
+
+func newOperation(run func(*tx) error) *operation {
+	return &operation{run: run, result: make(chan error, 1)}
+}
+
+// abandon reports whether the caller left before the answer came.
+func (o *operation) abandon() bool { return o.state.CompareAndSwap(stateWaited, stateAbandoned) }
+
+// answer reports whether there was somebody to take the result.
+func (o *operation) answer(err error) bool {
+	if !o.state.CompareAndSwap(stateWaited, stateAnswered) {
+		return false
+	}
+	o.result <- err
+	return true
+}
+
+// tx is the transaction that operations run in.
+type tx struct {
+	conn *conn
+	// now is the queue's clock at its begin, in microseconds.
+	now int64
+	// delta is what the operations did to the counts.
+	delta counts
+	// due says that something may be leased sooner than a watcher expects.
+	due bool
+}
+
+type counts struct{ waiting, leased, dead, done int64 }
+
+// writer is the one goroutine of a process that writes. All operations that wait when it gets the lock share one transaction, and so one
+// sync of the disk.
+type writer struct {
+	queue   *Queue
+	conn    *conn
+	lock    *fairLock
+	ops     chan *operation
+	undo    []*operation
+	stopped chan struct{}
+}
+
+func openWriter(ctx context.Context, q *Queue) (*writer, error) {
+	lock, err := openFairLock(q.dir)
+	if err != nil {
+		return nil, err
+	}
+	c, err := connect(ctx, q.connConfig(busyTimeout, 2048))
+	if err != nil {
+		return nil, errors.Join(err, lock.close())
+	}
+	return &writer{queue: q, conn: c, lock: lock, ops: make(chan *operation, maxBatchOps), stopped: make(chan struct{})}, nil
+}
+
+// do hands an operation to the writer and waits for its answer or for the end of ctx.
+func (w *writer) do(ctx context.Context, o *operation) error {
+	select {
+	case w.ops <- o:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
+	case err := <-o.result:
+		return err
+	case <-ctx.Done():
+		if o.abandon() {
+			return ctx.Err()
+		}
+		return <-o.result
+	}
+}
+
+func (w *writer) run() {
+	defer close(w.stopped)
+	for {
+		var batch []*operation
+		if len(w.undo) == 0 {
+			first, ok := <-w.ops
+			if !ok {
+				return
+			}
+			batch = append(batch, first)
+		}
+		w.serve(batch)
+	}
+}
+
+// serve waits for the lock, adds what has come meanwhile, and answers everybody after the commit.
+func (w *writer) serve(batch []*operation) {
+	if err := w.lock.acquire(); err != nil {
+		w.undo = nil // those leases lapse by themselves
+		w.answer(batch, func(int) error { return err })
+		return
+	}
+	batch = w.gather(append(batch, w.undo...))
+	w.undo = nil
+	errs, due := w.commit(batch)
+	overgrown := w.queue.checkpoint.bound(w.conn)
+	if err := errors.Join(overgrown, w.lock.release()); err != nil {
+		// What was committed is committed; the lock file is in trouble, and the next acquire will say so.
+		w.queue.checkpoint.fail(err)
+	}
+	w.answer(batch, func(i int) error { return errs[i] })
+	w.queue.checkpoint.poke()
+	if due {
+		select {
+		case w.queue.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// gather adds the waiting operations within the bounds.
+func (w *writer) gather(batch []*operation) []*operation {
+	bytes := 0
+	for _, o := range batch {
+		bytes += o.bytes
+	}
+	for len(batch) < maxBatchOps && bytes < maxBatchBytes {
+		select {
+		case o, ok := <-w.ops:
+			if !ok {
+				return batch
+			}
+			batch = append(batch, o)
+			bytes += o.bytes
+		default:
+			return batch
+		}
+	}
+	return batch
+}
+
+// commit runs the batch in one transaction. If an operation fails in it, nothing of the batch was done, and each gets
+// a transaction of its own, so that only the guilty one fails.
+//
+// Note: a savepoint around each operation would isolate them in one go, but costs every good operation for the sake of the rare bad one: what
+// can be checked is checked before an operation is handed in.
+func (w *writer) commit(batch []*operation) (errs []error, due bool) {
+	errs = make([]error, len(batch))
+	failed, due, err := w.transact(batch)
+	if err == nil {
+		return errs, due
+	}
+	for i, o := range batch {
+		switch {
+		case !failed:
+			errs[i] = err // the transaction itself failed, for all
+		case len(batch) == 1:
+			errs[i] = err
+		default:
+			var woke bool
+			_, woke, errs[i] = w.transact([]*operation{o})
+			due = due || woke
+		}
+	}
+	return errs, due
+}
+
+// transact is one transaction. failed reports that err is an operation's own.
+func (w *writer) transact(batch []*operation) (failed, due bool, err error) {
+	if _, _, err := w.conn.exec(sqlBegin); err != nil {
+		return false, false, fmt.Errorf("begin a transaction: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			_, _, _ = w.conn.exec(sqlRollback) // SQLite may have rolled back by itself, and then complains
+		}
+	}()
+	t := &tx{conn: w.conn, now: w.queue.now()}
+	for _, o := range batch {
+		if o.state.Load() == stateAbandoned {
+			continue
+		}
+		if err := o.run(t); err != nil {
+			return true, false, err
+		}
+	}
+	if d := t.delta; d != (counts{}) {
+		if _, _, err := w.conn.exec(sqlCount, d.waiting, d.leased, d.dead, d.done); err != nil {
+			return false, false, fmt.Errorf("count: %w", err)
+		}
+	}
+	if _, _, err := w.conn.exec(sqlCommit); err != nil {
+		return false, false, fmt.Errorf("commit: %w", err)
+	}
+	return false, t.due, nil
+}
+
+func (w *writer) answer(batch []*operation, errOf func(i int) error) {
+	for i, o := range batch {
+		err := errOf(i)
+		if !o.answer(err) && err == nil && o.undo != nil {
+			if u := o.undo(); u != nil {
+				w.undo = append(w.undo, u)
+			}
+		}
+	}
+}
+
+// close ends the goroutine after everything that was handed in. Nobody may hand in anything any more.
+func (w *writer) close() error {
+	close(w.ops)
+	<-w.stopped
+	return errors.Join(w.conn.close(), w.lock.close())
+}
+
+// Hold makes every write to this queue wait, by any process, until release is called: it holds the fair lock and SQLite's own write
+// lock, which also stops writers that do not know of the former. Nothing becomes durable meanwhile. It exists to
+// break pipelines on purpose. Closing the queue ends it. The context bounds the wait for the locks.
+func (q *Queue) Hold(ctx context.Context) (release func(context.Context) error, err error) {
+	if err := q.begin(); err != nil {
+		return nil, err
+	}
+	defer q.calls.Done()
+	held, let := make(chan struct{}, 2), make(chan struct{})
+	o := newOperation(func(t *tx) error {
+		held <- struct{}{}
+		select {
+		case <-let:
+		case <-q.closing:
+		}
+		t.now = q.now() // those that share the transaction did not stop the clock
+		return nil
+	})
+	select {
+	case q.writer.ops <- o:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	select {
+	case <-held:
+	case err := <-o.result:
+		return nil, fmt.Errorf("hold the queue: %w", err)
+	case <-ctx.Done():
+		o.abandon()
+		close(let)
+		return nil, ctx.Err()
+	}
+	var released atomic.Bool
+	return func(ctx context.Context) error {
+		if released.CompareAndSwap(false, true) {
+			close(let)
+		}
+		select {
+		case err := <-o.result:
+			o.result <- err // for another call
+			return err
+		case <-ctx.Done():
+			return fmt.Errorf("release the queue: %w", ctx.Err())
+		}
+	}, nil
+}
+
+// walSize is the size of the write-ahead log's file. It must not be opened, only looked at: closing any descriptor of
+// a database file drops the process's POSIX locks on it (https://www.sqlite.org/howtocorrupt.html#_posix_advisory_locks_canceled_by_a_separate_thread_doing_close_).
+func (q *Queue) walSize() int64 {
+	info, err := os.Stat(q.path() + "-wal")
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
