@@ -87,4 +87,6 @@ type Generator struct {
 	Begin, End func(ctx context.Context, segment int) error
 	// Sleep waits until t or ctx is done. Nil means the most precise that the platform has.
 	Sleep func(ctx context.Context, t time.Time)
+
+	gauges gauges
 }

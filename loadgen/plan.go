@@ -1,0 +1,104 @@
+package loadgen
+
+import (
+	"time"
+
+	"floodproof/loadgen/provider"
+	"floodproof/reports/ledger"
+)
+
+// slot is the content of a request: consecutive events of one provider. Several deliveries may share it; it does not change once it is planned.
+type slot struct {
+	role   *role
+	events []provider.Event
+	// key is the delivery key of the genuine delivery; day when that is due.
+	key uint64
+	day time.Duration
+	// poison: the sink refuses its event. latest: bit i is set if event i is of a type for which only the newest version counts.
+	poison bool
+	latest []bool
+	// introduced: the books know the events. Only the stream touches it.
+	introduced bool
+}
+
+// number is the number of the first event.
+func (s *slot) number() uint64 { return uint64(s.events[0].Number) }
+
+// newest is the highest version of the first event's resource in the slot.
+func (s *slot) newest() uint32 {
+	first := s.events[0]
+	newest := first.Version
+	for _, e := range s.events {
+		if e.Resource == first.Resource {
+			newest = max(newest, e.Version)
+		}
+	}
+	return newest
+}
+
+// flags are the ledger's flags of the i-th event.
+func (s *slot) flags(i int) ledger.EventFlags {
+	var f ledger.EventFlags
+	if s.poison || s.events[i].Broken {
+		f |= ledger.Poison
+	}
+	if s.latest != nil && s.latest[i] {
+		f |= ledger.Latest
+	}
+	return f
+}
+
+// flaw is what is wrong with a delivery.
+type flaw uint8
+
+const (
+	flawless flaw = iota
+	// wrongKey is signed with a secret that is not the receiver's.
+	wrongKey
+	// altered was changed after signing.
+	altered
+	// unsigned carries no signature.
+	unsigned
+	// expired carries a valid signature that is older than the provider's rule allows.
+	expired
+	// cut has a body that cannot be parsed.
+	cut
+	// alteredBefore was changed and then signed: nothing that a receiver could see, the probe's yardstick for altered.
+	alteredBefore
+)
+
+// plan is one delivery to be: what, how, and when.
+type plan struct {
+	slot *slot
+	moment
+	class ledger.Class
+	flaw  flaw
+	// key is the delivery key; seq counts the plans of a run in an order that depends on the seed alone.
+	key uint64
+	seq uint64
+}
+
+// expiredBy is how far behind the tolerance an expired signature lies, beyond doubts about clocks.
+const expiredBy = 3 * time.Minute
+
+// write renders and signs one attempt. The signature clock is now, whatever the clock of the day says.
+func (p *plan) write(req *provider.Request, attempt int, now time.Time) {
+	r := p.slot.role
+	from := r.Provider
+	from.Render(req, provider.Delivery{Key: p.key, Events: p.slot.events, Attempt: attempt, Malformed: p.flaw == cut})
+	signing := provider.Signing{Secrets: r.Secrets, URL: r.URL, Now: now}
+	switch p.flaw {
+	case wrongKey:
+		signing.Secrets = []string{r.wrong}
+	case expired:
+		signing.Now = now.Add(-from.Tolerance - expiredBy)
+	case alteredBefore:
+		from.Tamper(req.Body)
+	}
+	if p.flaw != unsigned {
+		from.Sign(req, signing)
+	}
+	if p.flaw == altered {
+		from.Tamper(req.Body)
+	}
+}
