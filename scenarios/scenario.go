@@ -16,7 +16,7 @@ type Scenario struct {
 	Why        string
 	// Seed fixes everything but event and resource ids, which depend on the run id as well. Below 2^53.
 	Seed     uint64
-	Load     Load
+	Load     Traffic
 	Segments []Segment
 	Pipeline Pipeline
 	Chaos    []Fault
@@ -24,8 +24,8 @@ type Scenario struct {
 	Expect   Expect
 }
 
-// Load is the day of traffic.
-type Load struct {
+// Traffic is the day of load, the section `load:`.
+type Traffic struct {
 	// Events is the number of business facts of the day.
 	Events int
 	// Day is the date at whose midnight the payload clock starts, UTC.
@@ -79,6 +79,11 @@ type Segment struct {
 	Scale float64
 	// Gated: latency limits count what is due in it.
 	Gated bool
+}
+
+// Real is how long the segment takes when it is played.
+func (s Segment) Real() time.Duration {
+	return time.Duration(float64(s.Until-s.From) / s.Scale)
 }
 
 // Pipeline is how many processes of the reference pipeline run.
