@@ -27,7 +27,7 @@ type Event struct {
 	// Number is unique within the run and dense from 0; phantoms follow the planned
 	// events. Records may introduce numbers out of order.
 	Number uint32
-	// ID is the canonical id of DESIGN 4, the one that effects are reported for.
+	// ID is the canonical id, the one that effects are reported for.
 	ID string
 	// Provider is an index into Header.Providers.
 	Provider uint8

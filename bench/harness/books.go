@@ -1,0 +1,239 @@
+package harness
+
+import (
+	"sync"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"floodproof/reports/ledger"
+)
+
+// books is where generator and sink write down what happened: into the ledger, and into the few bytes an event that the running harness needs to know
+// what is still outstanding. The verdict never comes from here; it is judged from the file.
+type books struct {
+	ledger *ledger.Writer
+	// allSteps has a bit for each step that an event's effect has.
+	allSteps uint8
+
+	mu         sync.Mutex
+	index      *index
+	events     []eventState
+	deliveries []deliveryState
+	tally      Tally
+	acks       *hdrhistogram.Histogram
+	lastAck    time.Duration
+	err        error
+}
+
+// eventState is what the harness remembers of an event: a bit per step taken, and flags.
+type eventState struct {
+	steps uint8
+	flags stateFlags
+}
+
+type stateFlags uint8
+
+const (
+	stateAcked stateFlags = 1 << iota
+	stateBorn
+	statePoison
+	statePhantom
+	stateDead
+)
+
+type deliveryState struct {
+	first uint32
+	count uint16
+	class ledger.Class
+}
+
+// Tally counts what the harness has seen so far, for the live view.
+type Tally struct {
+	// Born are events with a genuine delivery; Acked, Applied and Dead are events.
+	Born, Acked, Applied, Dead int64
+	// Pending are acked events that are neither applied nor dead, without the poisoned ones; PoisonPending are those.
+	Pending, PoisonPending int64
+	// Attempts, Refused and Unanswered count attempts of every class.
+	Attempts, Refused, Unanswered int64
+	// AckP99 is over all genuine attempts that succeeded, from their due time.
+	AckP99 time.Duration
+}
+
+func newBooks(w *ledger.Writer, expected int, steps int) *books {
+	return &books{
+		ledger:   w,
+		allSteps: uint8(1<<steps - 1),
+		index:    newIndex(expected + expected/16),
+		events:   make([]eventState, 0, expected+expected/64+64),
+		acks:     hdrhistogram.New(1, int64(time.Hour/time.Microsecond), 2),
+	}
+}
+
+// Event introduces an event or a phantom id.
+func (b *books) Event(e ledger.Event) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err := b.index.add(e.ID, e.Number); err != nil && b.err == nil {
+		b.err = err
+	}
+	s := b.event(e.Number)
+	if e.Flags&ledger.Poison != 0 {
+		s.flags |= statePoison
+	}
+	if e.Flags&ledger.Phantom != 0 {
+		s.flags |= statePhantom
+	}
+	b.ledger.Event(e)
+}
+
+// event returns the state of an event; the list grows to it.
+func (b *books) event(n uint32) *eventState {
+	for uint32(len(b.events)) <= n {
+		b.events = append(b.events, eventState{})
+	}
+	return &b.events[n]
+}
+
+// Delivery introduces a delivery.
+func (b *books) Delivery(d ledger.Delivery) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for uint32(len(b.deliveries)) <= d.Number {
+		b.deliveries = append(b.deliveries, deliveryState{})
+	}
+	b.deliveries[d.Number] = deliveryState{first: d.First, count: d.Count, class: d.Class}
+	if d.Class == ledger.Genuine {
+		for i := range uint32(d.Count) {
+			if s := b.event(d.First + i); s.flags&stateBorn == 0 {
+				s.flags |= stateBorn
+				b.tally.Born++
+			}
+		}
+	}
+	b.ledger.Delivery(d)
+}
+
+// Attempt records an attempt that has ended.
+func (b *books) Attempt(a ledger.Attempt) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.ledger.Attempt(a)
+	b.tally.Attempts++
+	switch a.Result {
+	case ledger.Refused:
+		b.tally.Refused++
+	case ledger.Unanswered:
+		b.tally.Unanswered++
+	case ledger.OK:
+		b.acked(a)
+	case ledger.Unconnected:
+	}
+}
+
+func (b *books) acked(a ledger.Attempt) {
+	d := b.deliveries[a.Delivery]
+	switch d.class {
+	case ledger.Genuine:
+		_ = b.acks.RecordValue(min(int64((a.Done-a.Due)/time.Microsecond), b.acks.HighestTrackableValue())) // for the eye only
+	case ledger.DuplicateSameID, ledger.DuplicateNewID:
+	case ledger.Forged, ledger.Malformed:
+		return
+	}
+	b.lastAck = max(b.lastAck, a.Done)
+	for i := range uint32(d.count) {
+		s := b.event(d.first + i)
+		if s.flags&stateAcked != 0 {
+			continue
+		}
+		s.flags |= stateAcked
+		b.tally.Acked++
+		b.outstanding(s, +1)
+	}
+}
+
+// outstanding adds n to the backlog that s belongs to, unless s is accounted for.
+func (b *books) outstanding(s *eventState, n int64) {
+	switch {
+	case b.applied(s) || s.flags&stateDead != 0:
+	case s.flags&statePoison != 0:
+		b.tally.PoisonPending += n
+	default:
+		b.tally.Pending += n
+	}
+}
+
+func (b *books) applied(s *eventState) bool { return s.steps == b.allSteps }
+
+// Call records a call that reached the sink.
+func (b *books) Call(c ledger.Call) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.ledger.Call(c)
+	if c.Outcome != ledger.Took || c.Event == ledger.None {
+		return
+	}
+	s := b.event(c.Event)
+	if b.applied(s) {
+		return
+	}
+	if s.flags&stateAcked != 0 {
+		b.outstanding(s, -1)
+	}
+	s.steps |= 1 << c.Step
+	if s.flags&stateAcked != 0 {
+		b.outstanding(s, +1)
+	}
+	if b.applied(s) && s.flags&stateBorn != 0 {
+		b.tally.Applied++
+	}
+}
+
+// dead notes that an event was found in the target's dead-letter list, with the right hash.
+func (b *books) dead(number uint32) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s := b.event(number)
+	if s.flags&stateDead != 0 {
+		return
+	}
+	if s.flags&stateAcked != 0 {
+		b.outstanding(s, -1)
+	}
+	s.flags |= stateDead
+	b.tally.Dead++
+}
+
+// lookup finds an event by its canonical id, for the sink.
+func (b *books) lookup(id string) (uint32, ledger.EventFlags, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	n, ok := b.index.find(id)
+	if !ok || int(n) >= len(b.events) {
+		return ledger.None, 0, false
+	}
+	var flags ledger.EventFlags
+	if b.events[n].flags&statePoison != 0 {
+		flags |= ledger.Poison
+	}
+	if b.events[n].flags&statePhantom != 0 {
+		flags |= ledger.Phantom
+	}
+	return n, flags, true
+}
+
+// Tally is the state of the accounts now.
+func (b *books) Tally() Tally {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	t := b.tally
+	t.AckP99 = time.Duration(b.acks.ValueAtQuantile(99)) * time.Microsecond
+	return t
+}
+
+// Err is the first thing that makes the accounts useless.
+func (b *books) Err() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.err
+}

@@ -1,0 +1,183 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"floodproof/reports/ledger"
+)
+
+// serveSink lets the recording downstream listen on the loopback interface until ctx ends.
+func (r *run) serveSink(ctx context.Context, helpers *sync.WaitGroup) error {
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp4", "127.0.0.1:0")
+	if err != nil {
+		return fmt.Errorf("listen for the sink: %w", err)
+	}
+	r.sinkURL = "http://" + l.Addr().String() + "/" + r.token
+	helpers.Go(func() {
+		if err := r.sink.Serve(ctx, l); err != nil && ctx.Err() == nil {
+			r.note("the sink stopped: %v", err)
+		}
+	})
+	return nil
+}
+
+// targetEnv is what a target's process gets: the sink and the secrets.
+func (r *run) targetEnv() []string {
+	env := []string{SinkVariable + "=" + r.sinkURL}
+	for name, secret := range r.secrets {
+		env = append(env, SecretVariable(name)+"="+secret)
+	}
+	return env
+}
+
+// loadAndDrain plays the day with its faults, waits until all of them are healed, and drains. The error is one that
+// makes the ledger useless, never the end of ctx.
+func (r *run) loadAndDrain(ctx context.Context) (ledger.End, error) {
+	r.phase.Store(int32(Running))
+	loaded := r.gen.Run(ctx)
+	end := ledger.End{LoadEnd: time.Since(r.start), Interrupted: ctx.Err() != nil}
+	r.plays.Wait()
+	end.DrainFrom = time.Since(r.start)
+	if loaded != nil && !end.Interrupted {
+		return end, fmt.Errorf("send the load: %w", loaded)
+	}
+	r.phase.Store(int32(Draining))
+	how := drained{ledger.NotDrained, "the run was interrupted"}
+	if !end.Interrupted {
+		how = r.drain(ctx)
+		end.Interrupted = ctx.Err() != nil
+	}
+	end.Drain, end.DrainWhy = how.state, how.why
+	listed, err := r.recordDeadLetters(context.WithoutCancel(ctx))
+	if err != nil {
+		r.note("the dead letters could not be read: %v", err)
+	}
+	end.DeadLettersListed = listed && err == nil
+	return end, r.books.Err()
+}
+
+// beginSegment notes the begin of a segment and lets its faults loose.
+func (r *run) beginSegment(ctx context.Context, segment int) error {
+	r.segment.Store(int32(segment))
+	r.ledger.SegmentMark(ledger.SegmentMark{At: time.Since(r.start), Segment: uint8(segment), Begin: true})
+	r.plays.Go(func() { _ = r.timeline.Play(ctx, segment) }) // its only error is the end of ctx
+	return nil
+}
+
+// endSegment waits until the segment's faults are healed and the backlog is empty, at most for boundaryWait: what one scale did must not be
+// blamed on the next.
+func (r *run) endSegment(ctx context.Context, segment int) error {
+	r.ledger.SegmentMark(ledger.SegmentMark{At: time.Since(r.start), Segment: uint8(segment)})
+	r.plays.Wait()
+	limit := time.NewTimer(boundaryWait)
+	defer limit.Stop()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for r.books.Tally().Pending > 0 {
+		select {
+		case <-tick.C:
+		case <-limit.C:
+			r.note("segment %q ended with a backlog of %d events after %s", r.segmentName(segment), r.books.Tally().Pending, boundaryWait)
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+func (r *run) segmentName(segment int) string {
+	if list := r.plan.Scenario.Segments; segment < len(list) {
+		return list[segment].Name
+	}
+	return "tail"
+}
+
+// deadLetters is the target's list with the hash of what was really sent beside each claim.
+func (r *run) deadLetters(ctx context.Context) ([]ledger.DeadLetter, error) {
+	entries, err := r.target.deadLetters(ctx)
+	if err != nil {
+		return nil, err
+	}
+	letters := make([]ledger.DeadLetter, 0, len(entries))
+	claims := map[uint32][]int{} // places in letters by event number
+	for _, e := range entries {
+		l := ledger.DeadLetter{Event: ledger.None, ID: e.id, Claimed: e.hash, Reason: e.reason}
+		if n, _, ok := r.books.lookup(e.id); ok {
+			l.Event, l.ID = n, ""
+			claims[n] = append(claims[n], len(letters))
+		}
+		letters = append(letters, l)
+	}
+	wanted := func(number uint32) bool { return claims[number] != nil }
+	err = r.gen.Traffic.Payloads(wanted, func(number uint32, payload []byte) {
+		sent := payloadHash(payload)
+		for _, i := range claims[number] {
+			if letters[i].Expected == 0 || letters[i].Claimed == sent {
+				letters[i].Expected = sent
+			}
+		}
+	})
+	return letters, err
+}
+
+func (r *run) recordDeadLetters(ctx context.Context) (listed bool, err error) {
+	letters, err := r.deadLetters(ctx)
+	if err != nil {
+		return false, err
+	}
+	for _, l := range letters {
+		r.ledger.DeadLetter(l)
+	}
+	return r.target.listsDeadLetters(), nil
+}
+
+// note writes a remark into the ledger.
+func (r *run) note(format string, args ...any) {
+	if r.ledger != nil {
+		r.ledger.Note(ledger.Note{At: time.Since(r.start), Text: fmt.Sprintf(format, args...)})
+	}
+}
+
+// stopTarget stops the target and joins what went wrong before.
+func (r *run) stopTarget(before error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), stopWithin)
+	defer cancel()
+	r.fleet.stop(ctx, "receiver")
+	r.fleet.stop(ctx, "worker")
+	r.fleet.wait()
+	return before
+}
+
+func (r *run) closeLedger(end ledger.End) error {
+	end.At = time.Since(r.start)
+	end.Resources.DiskBytes = diskBytes(r.work)
+	return errors.Join(r.ledger.Close(end), r.file.Close())
+}
+
+// cleanup releases what prepare took: backend, port, working directory, guard. It may be called after a prepare that failed half-way.
+func (r *run) cleanup() error {
+	ctx, cancel := context.WithTimeout(context.Background(), stopWithin)
+	defer cancel()
+	var err error
+	if r.target != nil {
+		err = r.target.close(ctx)
+	}
+	if r.file != nil {
+		_ = r.file.Close() // closed before, unless something went wrong
+	}
+	if r.work != "" {
+		err = errors.Join(err, os.RemoveAll(r.work))
+	}
+	if r.guard != nil {
+		err = errors.Join(err, r.guard.close(ctx))
+	}
+	return err
+}

@@ -1,0 +1,181 @@
+package harness
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"floodproof/chaos"
+	"floodproof/loadgen"
+	"floodproof/loadgen/provider"
+	"floodproof/reports/ledger"
+	"floodproof/scenarios"
+)
+
+// onTheWayIn are the sides whose faults may stand only in slow segments: in fast ones a provider's retries would be over before the fault is.
+var onTheWayIn = map[ledger.Side]bool{ledger.Receiver: true, ledger.Ingress: true, ledger.Broker: true, ledger.Disk: true, ledger.Clock: true}
+
+// Vocabulary are the names that this build's scenarios may use.
+func Vocabulary() scenarios.Vocabulary {
+	v := scenarios.Vocabulary{Faults: map[string]map[string]scenarios.ParamKind{}}
+	for _, p := range provider.All() {
+		v.Providers = append(v.Providers, p.Name)
+	}
+	for _, k := range chaos.Catalog() {
+		params := map[string]scenarios.ParamKind{}
+		for _, p := range k.Params {
+			params[p.Name] = paramKind(p.Kind)
+		}
+		v.Faults[k.Name] = params
+		if onTheWayIn[k.Side] {
+			v.OnTheWayIn = append(v.OnTheWayIn, k.Name)
+		}
+	}
+	return v
+}
+
+func paramKind(k chaos.ParamKind) scenarios.ParamKind {
+	switch k {
+	case chaos.DurationParam:
+		return scenarios.DurationParam
+	case chaos.NumberParam:
+		return scenarios.NumberParam
+	case chaos.ShareParam:
+		return scenarios.ShareParam
+	case chaos.TextParam:
+		return scenarios.TextParam
+	default:
+		return 0
+	}
+}
+
+// traffic turns the scenario's load into what the generator sends.
+func (r *run) traffic() (loadgen.Traffic, error) {
+	l := r.plan.Scenario.Load
+	schedule, err := loadgen.NewDiurnal(loadgen.Diurnal{
+		Events: l.Events, Hours: l.Hours, Seed: *r.plan.Seed,
+		BurstAt: l.Burst.At, BurstFor: l.Burst.For, BurstTimes: l.Burst.Times,
+	})
+	if err != nil {
+		return loadgen.Traffic{}, err
+	}
+	t := loadgen.Traffic{
+		Seed: *r.plan.Seed, RunID: r.plan.RunID,
+		Events: l.Events, Day: l.Day, Schedule: schedule,
+		VersionsPerResource: l.VersionsPerResource, Latest: l.Latest,
+		Inject: loadgen.Inject(l.Inject),
+	}
+	for _, share := range l.Mix {
+		p, ok := provider.Find(share.Provider)
+		if !ok {
+			return loadgen.Traffic{}, fmt.Errorf("unknown provider %q", share.Provider)
+		}
+		t.Mix = append(t.Mix, loadgen.Share{Provider: p, Weight: share.Weight, Secrets: []string{r.secrets[p.Name]}, URL: r.target.url(p.Name)})
+	}
+	return t, nil
+}
+
+func (r *run) segments() []loadgen.Segment {
+	var list []loadgen.Segment
+	for _, s := range r.plan.Scenario.Segments {
+		list = append(list, loadgen.Segment{Name: s.Name, From: s.From, Until: s.Until, Scale: s.Scale})
+	}
+	return list
+}
+
+// steps turns the scenario's chaos into a timeline.
+func (r *run) steps() ([]chaos.Step, error) {
+	kinds := map[string]chaos.Kind{}
+	for _, k := range chaos.Catalog() {
+		kinds[k.Name] = k
+	}
+	deps := chaos.Deps{Fleet: r.fleet, Downstream: r.sink, Holder: r.target.holder(), Rand: rand.New(rand.NewPCG(*r.plan.Seed, 0xc4a05))}
+	var steps []chaos.Step
+	for _, f := range r.plan.Scenario.Chaos {
+		fault, err := newFault(kinds[f.Name], f, deps)
+		if err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", r.plan.Scenario.Name, f.Line, err)
+		}
+		steps = append(steps, chaos.Step{Fault: fault, Segment: f.Segment, At: f.At, For: f.For, Every: f.Every, Times: f.Times})
+	}
+	return steps, nil
+}
+
+func newFault(k chaos.Kind, f scenarios.Fault, deps chaos.Deps) (chaos.Fault, error) {
+	if k.New == nil {
+		return nil, fmt.Errorf("unknown fault %q", f.Name)
+	}
+	fault, err := k.New(params(f), deps)
+	if errors.Is(err, chaos.ErrNotApplicable) {
+		return chaos.NotApplicable{Kind: k, Why: err.Error()}, nil
+	}
+	return fault, err
+}
+
+// CheckFaults checks the parameters of every fault of a scenario, so that a wrong one is found when the scenario is loaded and not an hour later.
+func CheckFaults(s *scenarios.Scenario) error {
+	kinds := map[string]chaos.Kind{}
+	for _, k := range chaos.Catalog() {
+		kinds[k.Name] = k
+	}
+	var errs []error
+	for _, f := range s.Chaos {
+		k, ok := kinds[f.Name]
+		if !ok {
+			errs = append(errs, fmt.Errorf("%s:%d: unknown fault %q", s.Name, f.Line, f.Name))
+		} else if err := k.Check(params(f)); err != nil {
+			errs = append(errs, fmt.Errorf("%s:%d: %w", s.Name, f.Line, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func params(f scenarios.Fault) chaos.Params {
+	list := chaos.Params{}
+	for name, p := range f.Params {
+		list[name] = chaos.Value{Duration: p.Duration, Number: p.Number, Text: p.Text}
+	}
+	return list
+}
+
+// header says in the ledger what is run.
+func (r *run) header(env ledger.Env) ledger.Header {
+	s, claims := r.plan.Scenario, r.target.claims()
+	env.BackendVersion, env.BackendSettings = claims.Version, claims.Settings
+	h := ledger.Header{
+		Floodproof: r.plan.Version, RunID: r.plan.RunID,
+		Scenario: s.Name, ScenarioText: s.Text, Seed: *r.plan.Seed,
+		Backend: r.plan.Backend, Durability: string(claims.Durability),
+		StartedAt: r.start.UTC().Truncate(time.Millisecond),
+		Target:    ledger.Target{Kind: "reference", Name: "reference", Observer: "sink"},
+		Steps:     []string{""},
+		Expect:    expect(s.Expect),
+		Env:       env,
+	}
+	for _, share := range s.Load.Mix {
+		if p, ok := provider.Find(share.Provider); ok {
+			h.Providers = append(h.Providers, ledger.Provider{Name: p.Name, OneShot: p.OneShot(), Timeout: p.Timeout})
+		}
+	}
+	for _, seg := range s.Segments {
+		h.Segments = append(h.Segments, ledger.Segment(seg))
+	}
+	last := s.Segments[len(s.Segments)-1].Until
+	h.Segments = append(h.Segments, ledger.Segment{Name: "tail", From: last, Until: last, Scale: tailScale})
+	return h
+}
+
+// tailScale is the compression at which the providers' retries run out after the day.
+const tailScale = 60
+
+func expect(e scenarios.Expect) ledger.Expect {
+	x := ledger.Expect{
+		Steps: 1, Delivered: e.Delivered, DeadLettersAccounted: e.DeadLettersAccounted,
+		Availability: e.Availability, Recovery: e.Recovery,
+	}
+	for _, l := range e.Latency {
+		x.Latency = append(x.Latency, ledger.LatencyLimit(l))
+	}
+	return x
+}

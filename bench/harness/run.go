@@ -1,0 +1,170 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"floodproof/bench/sink"
+	"floodproof/chaos"
+	"floodproof/loadgen"
+	"floodproof/loadgen/provider"
+	"floodproof/reports/ledger"
+)
+
+const (
+	// boundaryWait is the longest that a segment's end waits for an empty backlog.
+	boundaryWait = 10 * time.Second
+	// stopWithin is how long the children may take to stop before they are killed.
+	stopWithin = 10 * time.Second
+	// memoryLimit is what the runner's garbage collector aims to stay below.
+	memoryLimit = 170 << 20
+)
+
+// run is one run from its start to its report.
+type run struct {
+	plan    Plan
+	dir     string // OUT/<time>-<scenario>-<backend>
+	work    string // removed at the end, whatever happens
+	start   time.Time
+	secrets map[string]string
+
+	guard    *guard
+	fleet    *fleet
+	target   *referenceTarget
+	file     *os.File
+	ledger   *ledger.Writer
+	books    *books
+	sink     *sink.Sink
+	token    string
+	sinkURL  string
+	gen      *loadgen.Generator
+	timeline *chaos.Timeline
+
+	phase   atomic.Int32
+	segment atomic.Int32
+	plays   sync.WaitGroup
+}
+
+// ErrNotStarted is wrapped by errors of a run that sent nothing: the plan, the machine or the directory is to blame.
+var ErrNotStarted = errors.New("the run could not start")
+
+// Run carries a plan out and judges it. It returns an error only if there is no verdict: the plan cannot start, or the ledger cannot be
+// read. When ctx ends, everything is healed and stopped, and the verdict is about what was done until then (Interrupted).
+func Run(ctx context.Context, p Plan) (*Result, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(memoryLimit))
+	r := &run{plan: p, start: time.Now(), secrets: map[string]string{}}
+	for _, prov := range provider.All() {
+		r.secrets[prov.Name] = randomSecret()
+	}
+	end, err := r.play(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return r.report(ctx, end)
+}
+
+// play does everything up to the closed ledger. Whatever it started is gone when it returns.
+func (r *run) play(ctx context.Context) (end ledger.End, err error) {
+	if err := r.prepare(ctx); err != nil {
+		return end, errors.Join(fmt.Errorf("%w: %w", ErrNotStarted, err), r.cleanup())
+	}
+	defer func() { err = errors.Join(err, r.cleanup()) }()
+	background, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	var helpers sync.WaitGroup
+	defer helpers.Wait()
+	defer cancel()
+	if err := r.serveSink(background, &helpers); err != nil {
+		return end, err
+	}
+	env := r.targetEnv()
+	if err := r.target.start(ctx, env); err != nil {
+		return end, r.stopTarget(fmt.Errorf("%w: %w", ErrNotStarted, err))
+	}
+	sampler := newSampler(r)
+	helpers.Go(func() { sampler.loop(background) })
+	if r.plan.Watch != nil {
+		helpers.Go(func() { r.plan.Watch(background, r.status) })
+	}
+	end, err = r.loadAndDrain(ctx)
+	r.phase.Store(int32(Judging))
+	err = r.stopTarget(err) // the sink listens until the last worker is gone
+	cancel()
+	helpers.Wait()
+	if err != nil {
+		return end, err
+	}
+	sampler.fill(&end)
+	return end, r.closeLedger(end)
+}
+
+// prepare makes the directories, the guard, the target's backend and the ledger.
+func (r *run) prepare(ctx context.Context) error {
+	r.dir = filepath.Join(r.plan.Out, fmt.Sprintf("%s-%s-%s", r.start.UTC().Format("20060102T150405.000Z"), r.plan.Scenario.Name, r.plan.Backend))
+	r.work = filepath.Join(r.dir, "work")
+	logs := filepath.Join(r.dir, "logs")
+	for _, dir := range []string{r.work, logs} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return fmt.Errorf("make the run's directory: %w", err)
+		}
+	}
+	work, err := filepath.Abs(r.work)
+	if err != nil {
+		return err
+	}
+	if r.guard, err = startGuard(func() *exec.Cmd { return r.plan.Self("node", "guard") }); err != nil {
+		return err
+	}
+	r.guard.dir(work)
+	r.fleet = &fleet{guard: r.guard, note: r.note}
+	if r.target, err = newReferenceTarget(ctx, &r.plan, r.fleet, work, logs); err != nil {
+		return err
+	}
+	if err := r.openLedger(); err != nil {
+		return err
+	}
+	return r.wire()
+}
+
+func (r *run) openLedger() (err error) {
+	if r.file, err = os.Create(filepath.Join(r.dir, "ledger")); err != nil {
+		return fmt.Errorf("create the ledger: %w", err)
+	}
+	r.ledger, err = ledger.Create(r.file, r.header(environment(r.work, r.plan.Commit)))
+	return err
+}
+
+// wire connects sink, generator and timeline.
+func (r *run) wire() error {
+	r.books = newBooks(r.ledger, r.plan.Scenario.Load.Events, 1)
+	r.token = randomID(16)
+	r.sink = sink.New(sink.Config{
+		Token: r.token, Start: r.start, Lookup: r.books.lookup, Record: r.books.Call,
+		Steps: []string{""}, Rand: rand.New(rand.NewPCG(*r.plan.Seed, 0x5117c)),
+	})
+	steps, err := r.steps()
+	if err != nil {
+		return err
+	}
+	r.timeline = &chaos.Timeline{Steps: steps, Record: r.ledger.Fault, Now: func() time.Duration { return time.Since(r.start) }}
+	traffic, err := r.traffic()
+	if err != nil {
+		return err
+	}
+	r.gen = &loadgen.Generator{
+		Traffic: traffic, Segments: r.segments(), TailScale: tailScale, MaxInFlight: r.plan.Scenario.Load.MaxInFlight,
+		Books: r.books, Start: r.start, Begin: r.beginSegment, End: r.endSegment,
+	}
+	return nil
+}

@@ -1,0 +1,190 @@
+package harness
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"floodproof/chaos"
+	"floodproof/reference/queue"
+)
+
+// reference is the pipeline of this repository as the thing under test: receivers and workers as processes on one backend.
+type referenceTarget struct {
+	plan  *Plan
+	fleet *fleet
+	port  *heldPort
+	// dir holds the queue, logs the children's standard error.
+	dir, logs string
+	// store is the runner's own handle on the queue: for depth, dead letters and holding writes, never for work.
+	store Store
+	files []*os.File
+}
+
+func newReferenceTarget(ctx context.Context, p *Plan, f *fleet, dir, logs string) (*referenceTarget, error) {
+	port, err := holdPort()
+	if err != nil {
+		return nil, err
+	}
+	store, err := OpenBackend(ctx, p.Backend, dir, BackendOptions{Lease: p.Scenario.Pipeline.Lease})
+	if err != nil {
+		return nil, errors.Join(err, port.close())
+	}
+	return &referenceTarget{plan: p, fleet: f, port: port, dir: dir, logs: logs, store: store}, nil
+}
+
+// url is where a provider's deliveries go.
+func (t *referenceTarget) url(provider string) string {
+	return "http://" + t.port.addr + "/webhooks/" + provider
+}
+
+func (t *referenceTarget) claims() queue.Claims { return t.store.Claims() }
+
+// holder is the queue as something whose writes can be held, nil if it cannot.
+func (t *referenceTarget) holder() chaos.Holder {
+	h, ok := t.store.(chaos.Holder)
+	if !ok {
+		return nil
+	}
+	return h
+}
+
+// start starts every process and returns when all are ready. env is added to the environment of each.
+func (t *referenceTarget) start(ctx context.Context, env []string) error {
+	p := t.plan.Scenario.Pipeline
+	for i := range p.Receivers {
+		if err := t.add("receiver", i, env, t.receiverArgs(), t.port.files()); err != nil {
+			return err
+		}
+	}
+	for i := range p.Workers {
+		if err := t.add("worker", i, env, t.workerArgs(), nil); err != nil {
+			return err
+		}
+	}
+	for _, c := range t.fleet.all() {
+		if err := c.Start(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *referenceTarget) receiverArgs() []string {
+	return []string{"node", "receiver", "--backend", t.plan.Backend, "--dir", t.dir, "--addr", t.port.addr}
+}
+
+func (t *referenceTarget) workerArgs() []string {
+	p := t.plan.Scenario.Pipeline
+	return []string{
+		"node", "worker", "--backend", t.plan.Backend, "--dir", t.dir,
+		"--concurrency", strconv.Itoa(p.Concurrency), "--lease", p.Lease.String(),
+		"--backoff", p.Backoff.String(), "--max-backoff", p.MaxBackoff.String(), "--attempts", strconv.Itoa(p.Attempts),
+	}
+}
+
+func (t *referenceTarget) add(role string, i int, env, args []string, extra []*os.File) error {
+	name := fmt.Sprintf("%s-%d", role, i+1)
+	logs, err := os.OpenFile(filepath.Join(t.logs, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return fmt.Errorf("open the log of %s: %w", name, err)
+	}
+	t.files = append(t.files, logs)
+	t.fleet.add(name, role, logs, func() *exec.Cmd {
+		cmd := t.plan.Self(append(args, "--name", name)...)
+		cmd.Env = append(os.Environ(), env...)
+		cmd.ExtraFiles = extra
+		return cmd
+	})
+	return nil
+}
+
+// depth is how many jobs the queue holds that are not finished, -1 if nobody knows.
+func (t *referenceTarget) depth(ctx context.Context) int64 {
+	d, ok := t.store.(queue.Depther)
+	if !ok {
+		return -1
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	now, err := d.Depth(ctx)
+	if err != nil {
+		return -1
+	}
+	return now.Waiting + now.Leased
+}
+
+// deadEntry is one entry of a target's dead-letter list.
+type deadEntry struct {
+	id     string
+	hash   uint64
+	reason string
+}
+
+// listsDeadLetters reports whether the target can show its dead letters; without that no dead letter counts.
+func (t *referenceTarget) listsDeadLetters() bool {
+	_, ok := t.store.(queue.DeadLister)
+	return ok
+}
+
+// deadLetters is the target's dead-letter list, empty if it has none to show.
+func (t *referenceTarget) deadLetters(ctx context.Context) ([]deadEntry, error) {
+	l, ok := t.store.(queue.DeadLister)
+	if !ok {
+		return nil, nil
+	}
+	var entries []deadEntry
+	err := l.DeadLetters(ctx, func(d queue.DeadLetter) error {
+		entries = append(entries, deadEntry{id: d.EventID, hash: payloadHash(d.Payload), reason: d.Reason})
+		return nil
+	})
+	return entries, err
+}
+
+// payloadHash is the hash by which a dead letter shows that it kept what was sent: the first eight bytes of SHA-256.
+func payloadHash(payload []byte) uint64 {
+	sum := sha256.Sum256(payload)
+	return binary.BigEndian.Uint64(sum[:8])
+}
+
+// close releases the runner's own handles; the processes were stopped before.
+func (t *referenceTarget) close(ctx context.Context) error {
+	err := errors.Join(t.store.Close(ctx), t.port.close())
+	for _, f := range t.files {
+		err = errors.Join(err, f.Close(), removeIfEmpty(f.Name()))
+	}
+	return err
+}
+
+func removeIfEmpty(path string) error {
+	if info, err := os.Stat(path); err != nil || info.Size() > 0 {
+		return err
+	}
+	return os.Remove(path)
+}
+
+// diskBytes is what queue and store take on disk.
+func diskBytes(dir string) *int64 {
+	var total int64
+	err := filepath.WalkDir(dir, func(_ string, e os.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		info, err := e.Info()
+		if err == nil {
+			total += info.Size()
+		}
+		return err
+	})
+	if err != nil {
+		return nil
+	}
+	return &total
+}

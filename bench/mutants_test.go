@@ -1,0 +1,122 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"os"
+	"testing"
+
+	"floodproof/bench/harness"
+	"floodproof/reference"
+	"floodproof/reference/queue"
+	"floodproof/reports/verdict"
+)
+
+// mutant is a pipeline that is broken in one way, and the invariant that must catch it.
+type mutant struct {
+	parts parts
+	fails string
+}
+
+// mutants are the classic mistakes of webhook pipelines. Every one of them must be caught every time: the scenarios' deterministic faults see to it.
+func mutants() map[string]mutant {
+	return map[string]mutant{
+		// The receiver answers 200 and writes later: what it had in memory dies with it.
+		"ack-before-write": {parts: parts{queue: func(q queue.Queue) queue.Queue { return ackFirst{q} }}, fails: "no-loss"},
+		// The worker settles the job and then does the work: a crash between the two loses it.
+		"settle-before-effect": {parts: parts{queue: func(q queue.Queue) queue.Queue { return settleFirst{q} }}, fails: "no-loss"},
+		// The effect is called without an idempotency key: a call whose answer was lost happens twice.
+		"no-idempotency-key": {parts: parts{handler: func(reference.Handler) reference.Handler { return reference.HandlerFunc(withoutKey) }}, fails: "no-double-effect"},
+		// Every job is given up at once.
+		"everything-dead": {parts: parts{handler: func(reference.Handler) reference.Handler { return reference.HandlerFunc(giveUp) }}, fails: "dead-letters-accounted"},
+	}
+}
+
+// ackFirst says yes before the write.
+type ackFirst struct{ queue.Queue }
+
+func (q ackFirst) Enqueue(ctx context.Context, jobs ...queue.Job) error {
+	go func() { _ = q.Queue.Enqueue(context.WithoutCancel(ctx), jobs...) }()
+	return nil
+}
+
+// settleFirst settles what it receives before anybody has worked on it.
+type settleFirst struct{ queue.Queue }
+
+func (q settleFirst) Receive(ctx context.Context, most int) ([]queue.Lease, error) {
+	leases, err := q.Queue.Receive(ctx, most)
+	for _, l := range leases {
+		err = errors.Join(err, q.Queue.Settle(ctx, l, queue.Done()))
+	}
+	return leases, err
+}
+
+func (q settleFirst) Settle(context.Context, queue.Lease, queue.Outcome) error { return nil }
+
+func withoutKey(ctx context.Context, l queue.Lease) error {
+	target := os.Getenv(harness.SinkVariable) + "/effects/" + url.PathEscape(l.EventID)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, target, nil)
+	if err != nil {
+		return err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	switch {
+	case resp.StatusCode < 300:
+		return nil
+	case resp.StatusCode == http.StatusUnprocessableEntity:
+		return reference.Permanent(errors.New(resp.Status))
+	default:
+		return errors.New(resp.Status)
+	}
+}
+
+func giveUp(context.Context, queue.Lease) error {
+	return reference.Permanent(errors.New("too lazy"))
+}
+
+// TestMutants runs each broken pipeline through the smoke scenario and demands status 1 and the right invariant.
+func TestMutants(t *testing.T) {
+	if testing.Short() {
+		t.Skip("each mutant takes a run of some twenty seconds")
+	}
+	for name, m := range mutants() {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv(mutantVariable, name)
+			var stdout, stderr bytes.Buffer
+			program := &Program{
+				Args: []string{"run", "--json", "--out", t.TempDir(), "smoke"}, Arg0: "floodproof",
+				Stdin: &bytes.Buffer{}, Stdout: &stdout, Stderr: &stderr, Version: "test",
+			}
+			status := program.Main(t.Context())
+			var v verdict.Verdict
+			if err := json.Unmarshal(stdout.Bytes(), &v); err != nil {
+				t.Fatalf("no verdict: %v\n%s", err, stderr.String())
+			}
+			if status != ExitFail {
+				t.Errorf("exit status %d, want %d; findings:\n%s", status, ExitFail, findings(v))
+			}
+			for _, f := range v.Findings {
+				if f.Invariant == m.fails && f.Outcome == verdict.Fail {
+					return
+				}
+			}
+			t.Errorf("%s did not fail; findings:\n%s", m.fails, findings(v))
+		})
+	}
+}
+
+func findings(v verdict.Verdict) string {
+	var out bytes.Buffer
+	for _, f := range v.Findings {
+		out.WriteString(f.Invariant + " " + f.Outcome.String() + ": " + f.Observed + "\n")
+	}
+	return out.String()
+}

@@ -1,0 +1,145 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"time"
+
+	"floodproof/bench/harness"
+	"floodproof/reference"
+	"floodproof/reference/queue"
+)
+
+// parts are what a node of the pipeline is made of. A nil function leaves the part as it is.
+type parts struct {
+	queue   func(queue.Queue) queue.Queue
+	handler func(reference.Handler) reference.Handler
+}
+
+// open opens the queue of a node.
+func (p *Program) open(ctx context.Context, f nodeFlags) (queue.Queue, error) {
+	store, err := harness.OpenBackend(ctx, f.backend, f.dir, harness.BackendOptions{Lease: f.lease})
+	if err != nil || p.parts.queue == nil {
+		return store, err
+	}
+	return p.parts.queue(store), nil
+}
+
+// nodeFlags are what the processes of the pipeline are told. Secrets and the sink's address come from the environment.
+type nodeFlags struct {
+	name, backend, dir, addr string
+	lease                    time.Duration
+	concurrency, attempts    int
+	backoff, maxBackoff      time.Duration
+}
+
+func (f *nodeFlags) register(fs *flag.FlagSet) {
+	fs.StringVar(&f.name, "name", "", "name in logs")
+	fs.StringVar(&f.backend, "backend", harness.DefaultBackend, "queue backend")
+	fs.StringVar(&f.dir, "dir", "", "directory of an embedded backend")
+	fs.StringVar(&f.addr, "addr", "127.0.0.1:0", "address to listen on")
+	fs.DurationVar(&f.lease, "lease", 30*time.Second, "how long a job belongs to a worker")
+	fs.IntVar(&f.concurrency, "concurrency", 16, "jobs at once")
+	fs.IntVar(&f.attempts, "attempts", 0, "leases before a job may become a dead letter")
+	fs.DurationVar(&f.backoff, "backoff", 0, "wait after the first failure")
+	fs.DurationVar(&f.maxBackoff, "max-backoff", 0, "longest wait after a failure")
+}
+
+// nodeVerb runs one process of the pipeline. It says one line on standard output when it is ready, and ends when it is asked to or when its standard input
+// ends: then whoever started it is gone.
+func nodeVerb(ctx context.Context, p *Program, args []string) (int, error) {
+	if len(args) == 0 {
+		return ExitUsage, usagef("roles: receiver, worker, guard", "node: no role given")
+	}
+	if args[0] == "guard" {
+		return ExitPass, harness.Guard(p.Stdin)
+	}
+	var f nodeFlags
+	fs := p.flags("node", "node ROLE [flags]")
+	f.register(fs)
+	if rest, err := parse(fs, args[1:]); err != nil || len(rest) > 0 {
+		return ExitUsage, errors.Join(err, usagef("", "node: unexpected arguments %q", rest))
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		_, _ = io.Copy(io.Discard, p.Stdin)
+		cancel(errors.New("whoever started this process is gone"))
+	}()
+	switch args[0] {
+	case "receiver":
+		return ExitPass, p.receiver(ctx, f)
+	case "worker":
+		return ExitPass, p.worker(ctx, f)
+	default:
+		return ExitUsage, usagef("roles: receiver, worker, guard", "node: unknown role %q", args[0])
+	}
+}
+
+func (p *Program) logger(f nodeFlags) *slog.Logger {
+	return slog.New(slog.NewTextHandler(p.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})).With("node", f.name)
+}
+
+// ready tells the supervisor that the process does its work from now on.
+func (p *Program) ready() { _, _ = fmt.Fprintln(p.Stdout, "ready") }
+
+func (p *Program) receiver(ctx context.Context, f nodeFlags) (err error) {
+	store, err := p.open(ctx, f)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close(context.WithoutCancel(ctx))) }()
+	cfg := reference.ReceiverConfig{Queue: store, Providers: map[string]reference.ProviderConfig{}, Logger: p.logger(f)}
+	for _, name := range reference.Providers() {
+		if secret := os.Getenv(harness.SecretVariable(name)); secret != "" {
+			cfg.Providers[name] = reference.ProviderConfig{Secrets: []reference.Secret{reference.Secret(secret)}}
+		}
+	}
+	handler, err := reference.NewReceiver(cfg)
+	if err != nil {
+		return err
+	}
+	l, err := harness.ListenShared(ctx, f.addr)
+	if err != nil {
+		return fmt.Errorf("listen on %s: %w", f.addr, err)
+	}
+	p.ready()
+	return reference.Serve(ctx, l, handler, reference.ServeConfig{Logger: cfg.Logger})
+}
+
+func (p *Program) worker(ctx context.Context, f nodeFlags) (err error) {
+	sinkURL := os.Getenv(harness.SinkVariable)
+	if sinkURL == "" {
+		return usagef("", "node worker: %s is not set", harness.SinkVariable)
+	}
+	store, err := p.open(ctx, f)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close(context.WithoutCancel(ctx))) }()
+	handler, err := p.effect(sinkURL, f.concurrency)
+	if err != nil {
+		return err
+	}
+	w := &reference.Worker{
+		Queue: store, Handler: handler, Concurrency: f.concurrency,
+		Backoff:     reference.Backoff{Base: f.backoff, Max: f.maxBackoff},
+		MaxAttempts: f.attempts, Logger: p.logger(f), Seed: uint64(os.Getpid()),
+	}
+	p.ready()
+	return w.Run(ctx)
+}
+
+// effect is what a worker does with a job.
+func (p *Program) effect(sinkURL string, concurrency int) (reference.Handler, error) {
+	h, err := reference.NewSinkHandler(reference.SinkConfig{URL: sinkURL, MaxIdle: concurrency})
+	if err != nil || p.parts.handler == nil {
+		return h, err
+	}
+	return p.parts.handler(h), nil
+}
