@@ -1,0 +1,67 @@
+# floodproof. `make help` lists what there is; each target's text stands behind its name.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+FLOODPROOF := bin/floodproof
+VERSION    := $(shell git describe --tags --always --dirty 2>/dev/null)
+COMMIT     := $(shell git rev-parse --short=12 HEAD 2>/dev/null)
+
+# What to play, in this order, and on which queue backend (the embedded default if empty).
+SCENARIOS ?= 10k-day 1m-day
+BACKEND   ?=
+# How long each fuzz target and each benchmark runs.
+FUZZTIME  ?= 30s
+BENCHTIME ?= 1s
+# The packages that test, perf and fuzz look at.
+PACKAGES  ?= ./...
+
+# The race detector needs cgo, and that a C compiler. Everything else is pure Go.
+CC_FOUND  := $(shell command -v "$$(go env CC)" 2>/dev/null)
+RACE      := $(if $(CC_FOUND),-race)
+
+# Pinned: a new release must not turn a build red. `go run` keeps it out of go.mod.
+GOLANGCI  := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.12.2
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@echo
+	@echo '  BACKEND=name SCENARIOS="a b" make bench | FUZZTIME=5m make fuzz | PACKAGES=./loadgen/... make test perf'
+
+.PHONY: build
+build: ## build bin/floodproof
+	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-X main.version=$(VERSION) -X main.commit=$(COMMIT)' -o $(FLOODPROOF) ./bench/floodproof
+
+.PHONY: bench
+bench: build ## play the reference days (10k-day, then 1m-day) and judge them
+	@for scenario in $(SCENARIOS); do \
+		$(FLOODPROOF) run $(if $(BACKEND),--backend $(BACKEND)) "$$scenario" || exit $$?; \
+	done
+
+.PHONY: smoke
+smoke: ## play the smallest day with every fault, in about half a minute
+	@$(MAKE) --no-print-directory bench SCENARIOS=smoke
+
+.PHONY: test
+test: ## run the whole test suite, with the race detector where a C compiler is found
+	@$(if $(RACE),,echo 'no C compiler found: testing without the race detector (install gcc or clang for it)' >&2)
+	@set -o pipefail; CGO_ENABLED=$(if $(RACE),1,0) go test -json -timeout 10m $(RACE) $(PACKAGES) | awk -f .ci/summary.awk
+
+.PHONY: perf
+perf: ## run the benchmarks of the code itself
+	go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) $(PACKAGES)
+
+.PHONY: fuzz
+fuzz: ## run every fuzz target for FUZZTIME (30s, or 1000x for so many inputs)
+	@.ci/fuzz $(FUZZTIME) $(PACKAGES)
+
+.PHONY: lint
+lint: ## check format, vet and golangci-lint
+	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then \
+		echo "not formatted; run gofmt -w on:"; echo "$$unformatted"; exit 1; fi
+	go vet ./...
+	$(GOLANGCI) run ./...
+
+.PHONY: clean
+clean: ## remove what was built; the runs under reports/runs stay
+	rm -rf bin
