@@ -153,7 +153,7 @@ func TestPlayKnowsTheNumberBeforehand(t *testing.T) {
 func TestCancelHealsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stop := errors.New("the user has had enough")
-		var healedWith error = errBroken
+		healedWith := errBroken
 		f := fake{"f", func(context.Context, uint32) (string, func(context.Context) error, error) {
 			return "x", func(ctx context.Context) error {
 				if d, ok := ctx.Deadline(); !ok || time.Until(d) != chaos.DefaultTimeout {

@@ -53,7 +53,7 @@ func acme() *provider.Provider {
 		Sign: func(r *provider.Request, s provider.Signing) {
 			stamp := strconv.FormatInt(s.Now.Unix(), 10)
 			mac := hmac.New(sha256.New, []byte(s.Secrets[0]))
-			fmt.Fprintf(mac, "%s.%s", stamp, r.Body)
+			_, _ = fmt.Fprintf(mac, "%s.%s", stamp, r.Body)
 			r.Header.Set("X-Stamp", stamp)
 			r.Header.Set("X-Signature", hex.EncodeToString(mac.Sum(nil)))
 		},

@@ -94,6 +94,7 @@ func (p *plan) write(req *provider.Request, attempt int, now time.Time) {
 		signing.Now = now.Add(-from.Tolerance - expiredBy)
 	case alteredBefore:
 		from.Tamper(req.Body)
+	case flawless, altered, unsigned, cut:
 	}
 	if p.flaw != unsigned {
 		from.Sign(req, signing)

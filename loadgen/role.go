@@ -2,6 +2,7 @@ package loadgen
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"maps"
 	"math/bits"
@@ -35,7 +36,7 @@ func newCast(mix []Share, day time.Time) ([]*role, error) {
 	var sum float64
 	cast := make([]*role, len(mix))
 	for i, share := range mix {
-		template, err := http.NewRequest(http.MethodPost, share.URL, nil)
+		template, err := http.NewRequestWithContext(context.Background(), http.MethodPost, share.URL, nil) // each attempt is sent under a context of its own
 		if err != nil {
 			return nil, fmt.Errorf("parse URL of %s: %w", share.Provider.Name, err)
 		}

@@ -197,7 +197,7 @@ func TestCancelStopsAndRecords(t *testing.T) {
 			return slow.RoundTrip(r)
 		})
 		g, books := bubble(t, plain(evenly(10*time.Millisecond), 1000), wholeDay(1), to)
-		if err := g.Run(ctx); err != context.Canceled {
+		if err := g.Run(ctx); !errors.Is(err, context.Canceled) {
 			t.Errorf("Run = %v, want %v", err, context.Canceled)
 		}
 		if got := time.Since(g.Start); got != 90*time.Millisecond+grace {
@@ -233,7 +233,7 @@ func TestCancelEndsAPause(t *testing.T) {
 			<-ctx.Done()
 			return errors.New("the backlog is not empty")
 		}
-		if err := g.Run(ctx); err != context.DeadlineExceeded {
+		if err := g.Run(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("Run = %v, want %v", err, context.DeadlineExceeded)
 		}
 		if got := time.Since(g.Start); got != 30*time.Second {

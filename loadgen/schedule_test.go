@@ -110,7 +110,7 @@ func TestDiurnalIsSeeded(t *testing.T) {
 	a, b := mustDiurnal(t, Diurnal{Events: 1000, Seed: 1}), mustDiurnal(t, Diurnal{Events: 1000, Seed: 2})
 	same := 0
 	for n := range 1000 {
-		if a.At(n) != a.At(n) {
+		if first, again := a.At(n), a.At(n); first != again {
 			t.Fatalf("At(%d) is not a function", n)
 		}
 		if a.At(n) == b.At(n) {

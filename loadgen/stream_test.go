@@ -198,7 +198,7 @@ func fingerprint(t *testing.T, in Traffic, ids bool) uint64 {
 		if !ids {
 			line = id.ReplaceAllString(line, "")
 		}
-		fmt.Fprint(h, line)
+		_, _ = fmt.Fprint(h, line)
 	}
 	return h.Sum64()
 }

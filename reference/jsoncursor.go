@@ -298,7 +298,7 @@ func escapeWidth(after []byte) int {
 		return 0
 	}
 	for _, b := range after[1:5] {
-		if !(b >= '0' && b <= '9' || b >= 'a' && b <= 'f' || b >= 'A' && b <= 'F') {
+		if !isHex(b) {
 			return 0
 		}
 	}
@@ -354,4 +354,9 @@ func (c *jsonCursor) digits() {
 	if c.pos == start {
 		c.fail()
 	}
+}
+
+// isHex reports whether b is a hexadecimal digit.
+func isHex(b byte) bool {
+	return b >= '0' && b <= '9' || b >= 'a' && b <= 'f' || b >= 'A' && b <= 'F'
 }

@@ -2,6 +2,7 @@ package reference
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -91,11 +92,11 @@ func checkVector(t *testing.T, v vector) {
 	if err := h.verify(d, newKeyring([]Secret{"the secret before", Secret(v.Secret)}), w); err != nil {
 		t.Errorf("%s: refused while the secret is being replaced: %v", v.Provider, err)
 	}
-	if err := h.verify(d, newKeyring([]Secret{Secret(v.Secret + "x")}), w); err != errForged {
+	if err := h.verify(d, newKeyring([]Secret{Secret(v.Secret + "x")}), w); !errors.Is(err, errForged) {
 		t.Errorf("%s with another secret: got %v, want %v", v.Provider, err, errForged)
 	}
 	d.body[len(d.body)/2] ^= 1
-	if err := h.verify(d, newKeyring([]Secret{Secret(v.Secret)}), w); err != errForged {
+	if err := h.verify(d, newKeyring([]Secret{Secret(v.Secret)}), w); !errors.Is(err, errForged) {
 		t.Errorf("%s with another body: got %v, want %v", v.Provider, err, errForged)
 	}
 }

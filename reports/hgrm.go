@@ -17,21 +17,21 @@ func Hgrm(w io.Writer, r *Report) error {
 	const usPerMS, ticksPerHalf = 1000, 5
 	h := r.Ack
 	b := bufio.NewWriter(w)
-	fmt.Fprintf(b, "%12s %14s %10s %14s\n\n", "Value", "Percentile", "TotalCount", "1/(1-Percentile)")
+	_, _ = fmt.Fprintf(b, "%12s %14s %10s %14s\n\n", "Value", "Percentile", "TotalCount", "1/(1-Percentile)")
 	for _, q := range quantiles(h, ticksPerHalf) {
 		inverse := "           inf"
 		if q.quantile < 1 {
 			inverse = fmt.Sprintf("%14.2f", 1/(1-q.quantile))
 		}
-		fmt.Fprintf(b, "%12.3f %2.12f %10d %s\n", float64(q.value)/usPerMS, q.quantile, q.count, inverse)
+		_, _ = fmt.Fprintf(b, "%12.3f %2.12f %10d %s\n", float64(q.value)/usPerMS, q.quantile, q.count, inverse)
 	}
 	mean, dev, top := 0.0, 0.0, 0.0
 	if h.TotalCount() > 0 {
 		mean, dev, top = h.Mean()/usPerMS, h.StdDev()/usPerMS, float64(h.Max())/usPerMS
 	}
-	fmt.Fprintf(b, "#[Mean    = %12.3f, StdDeviation   = %12.3f]\n", mean, dev)
-	fmt.Fprintf(b, "#[Max     = %12.3f, Total count    = %12d]\n", top, h.TotalCount())
-	fmt.Fprintf(b, "#[Buckets = %12d, SubBuckets     = %12d]\n", 1, 2048)
+	_, _ = fmt.Fprintf(b, "#[Mean    = %12.3f, StdDeviation   = %12.3f]\n", mean, dev)
+	_, _ = fmt.Fprintf(b, "#[Max     = %12.3f, Total count    = %12d]\n", top, h.TotalCount())
+	_, _ = fmt.Fprintf(b, "#[Buckets = %12d, SubBuckets     = %12d]\n", 1, 2048)
 	if err := b.Flush(); err != nil {
 		return fmt.Errorf("write latency histogram: %w", err)
 	}

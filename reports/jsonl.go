@@ -21,7 +21,7 @@ func JSONL(w io.Writer, r *Report) error {
 	if err != nil {
 		return fmt.Errorf("dump ledger: %w", err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // it was only read
 	return dump(w, f, r.Header)
 }
 

@@ -33,7 +33,7 @@ func Markdown(w io.Writer, r *Report) error {
 
 type markdown struct{ w *bufio.Writer }
 
-func (m *markdown) printf(format string, args ...any) { fmt.Fprintf(m.w, format, args...) }
+func (m *markdown) printf(format string, args ...any) { _, _ = fmt.Fprintf(m.w, format, args...) }
 
 func emblem(o verdict.Outcome) string {
 	switch o {

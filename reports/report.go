@@ -66,7 +66,7 @@ func (r *Report) readLedger() error {
 	if err != nil {
 		return err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // it was only read
 	return r.collect(f)
 }
 

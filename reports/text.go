@@ -41,7 +41,7 @@ func writeText(w io.Writer, r *Report, colour bool) error {
 	return nil
 }
 
-func (t *text) printf(format string, args ...any) { fmt.Fprintf(t.w, format, args...) }
+func (t *text) printf(format string, args ...any) { _, _ = fmt.Fprintf(t.w, format, args...) }
 
 // paint gives s the colour of an outcome.
 func (t *text) paint(o verdict.Outcome, s string) string {
@@ -112,10 +112,12 @@ func (t *text) command(words []string) {
 func (t *text) head(r *Report) {
 	v := r.Verdict
 	name := strings.TrimSpace(mark(v.Outcome))
-	if v.Outcome == verdict.Pass {
+	switch v.Outcome {
+	case verdict.Pass:
 		name = "PASS"
-	} else if v.Outcome == verdict.Unknown {
+	case verdict.Unknown:
 		name = "UNKNOWN"
+	case verdict.Fail:
 	}
 	rest := fmt.Sprintf("  %s, seed %d, %s", cut(clean(subject(v)), 46), v.Seed, span(v.DurationS))
 	t.printf("%s%s\n", t.paint(v.Outcome, name), rest)

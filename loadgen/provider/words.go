@@ -49,7 +49,7 @@ var places = []place{
 }
 
 var streets = []string{
-	"Alder Street", "Bellweather Lane", "Canal Road", "Dogwood Drive", "East 4th Avenue", "Fairmount Place", "Granite Way", "Hollis Street", "Ironbridge Road", "Juniper Court",
+	"Alder Street", "Birch Lane", "Canal Road", "Dogwood Drive", "East 4th Avenue", "Fairmount Place", "Granite Way", "Hollis Street", "Ironbridge Road", "Juniper Court",
 	"Kestrel Avenue", "Larkspur Lane", "Mill Pond Road", "North Ridge Boulevard", "Old Quarry Road", "Pemberton Street", "Quince Street", "Riverside Terrace", "South Meridian", "Tannery Row",
 }
 
@@ -94,7 +94,7 @@ var sentences = []string{
 	"Reviewed together with the storage team, no schema change is needed.",
 	"CI is red because of the linter, not because of this change.",
 	"```go\\nfor i := range jobs {\\n\\tgo run(i) // who waits for this?\\n}\\n```",
-	"It also fixes a typo in the error message: \\\"recieved\\\" -> \\\"received\\\".",
+	"It also fixes a typo in the error message: \\\"recvd\\\" -> \\\"received\\\".",
 	"Rendering takes 800 ms with a cold cache and 40 ms afterwards.",
 	"Please squash before merging, the intermediate commits do not build.",
 	"The timeout is shared between all requests of the session [see discussion in the thread].",

@@ -30,7 +30,7 @@ func JudgeFile(path string) (*Verdict, error) {
 	if err != nil {
 		return nil, fmt.Errorf("judge: %w", err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // it was only read
 	info, err := f.Stat()
 	if err != nil {
 		return nil, fmt.Errorf("judge: %w", err)

@@ -26,7 +26,7 @@ func Child(open func(ctx context.Context, address string, lease time.Duration) (
 	}
 	q, err := open(context.Background(), address, shortLease)
 	if err != nil {
-		fmt.Fprintln(os.Stdout, "error", err)
+		_, _ = fmt.Fprintln(os.Stdout, "error", err)
 		os.Exit(1)
 	}
 	load(q, os.Stdout)

@@ -46,7 +46,7 @@ func benchmarkProcess() {
 		err = r.play(context.Background())
 	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "benchmark:", r.Name, err)
+		_, _ = fmt.Fprintln(os.Stderr, "benchmark:", r.Name, err)
 		os.Exit(1)
 	}
 	os.Exit(0)
@@ -137,10 +137,10 @@ func (r role) play(ctx context.Context) error {
 	}
 	switch r.Name {
 	case "receiver":
-		fmt.Fprintln(os.Stdout, "ready")
+		_, _ = fmt.Fprintln(os.Stdout, "ready")
 		return r.receive(ctx, s)
 	case "worker":
-		fmt.Fprintln(os.Stdout, "ready")
+		_, _ = fmt.Fprintln(os.Stdout, "ready")
 		return r.work(ctx, s)
 	case "owner":
 		return r.own(ctx, s.(*sqlite.Queue))
@@ -213,7 +213,7 @@ func (r role) work(ctx context.Context, s store) error {
 	for {
 		leases, err := s.Receive(ctx, 128)
 		if ctx.Err() != nil {
-			fmt.Fprintln(os.Stdout, settled.Load())
+			_, _ = fmt.Fprintln(os.Stdout, settled.Load())
 			return nil
 		}
 		if err != nil {
@@ -251,7 +251,7 @@ func (r role) own(ctx context.Context, q *sqlite.Queue) error {
 			go server.ServeConn(conn)
 		}
 	}()
-	fmt.Fprintln(os.Stdout, "ready")
+	_, _ = fmt.Fprintln(os.Stdout, "ready")
 	<-ctx.Done()
 	return listener.Close()
 }

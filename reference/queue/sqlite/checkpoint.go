@@ -110,7 +110,7 @@ func (cp *checkpointer) look() error {
 	if err != nil || left < cp.queue.opts.WALLimit/4 {
 		return err
 	}
-	if _, left, err = cp.log(sqlCheckpoint); err != nil || length < cp.queue.opts.WALLimit {
+	if _, _, err = cp.log(sqlCheckpoint); err != nil || length < cp.queue.opts.WALLimit {
 		return err
 	}
 	if err := cp.lock.acquire(); err != nil {
