@@ -32,7 +32,7 @@ func NewTransport(maxInFlight int) *http.Transport {
 		IdleConnTimeout:        90 * time.Second,
 		MaxResponseHeaderBytes: 64 << 10,
 		// Most requests fit, so that headers and body leave in one packet train.
-		WriteBufferSize: 8 << 10,
+		WriteBufferSize: 32 << 10,
 		ReadBufferSize:  2 << 10,
 	}
 }

@@ -34,13 +34,20 @@ type fleet struct {
 	wg    sync.WaitGroup
 }
 
+// spec says what a child is.
+type spec struct {
+	name, role string
+	// logs takes its standard error.
+	logs *os.File
+	// nice lowers its priority, 0 to 19.
+	nice int
+}
+
 // child is one supervised process. It implements chaos.Process.
 type child struct {
+	spec
 	fleet   *fleet
-	name    string
-	role    string
 	command func() *exec.Cmd
-	logs    *os.File
 
 	mu      sync.Mutex
 	run     *incarnation // nil while down
@@ -59,8 +66,8 @@ type incarnation struct {
 }
 
 // add puts a child under supervision without starting it. command makes the process afresh each time.
-func (f *fleet) add(name, role string, logs *os.File, command func() *exec.Cmd) *child {
-	c := &child{fleet: f, name: name, role: role, command: command, logs: logs}
+func (f *fleet) add(s spec, command func() *exec.Cmd) *child {
+	c := &child{spec: s, fleet: f, command: command}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.procs = append(f.procs, c)
@@ -157,6 +164,9 @@ func (c *child) spawn() error {
 	run := &incarnation{cmd: cmd, pgid: cmd.Process.Pid, ready: make(chan struct{}), ended: make(chan struct{}), life: life}
 	c.run = run
 	c.fleet.guard.group(run.pgid)
+	if err := lowerPriority(run.pgid, c.nice); err != nil {
+		c.fleet.note("the priority of %s could not be lowered: %v", c.name, err)
+	}
 	c.fleet.wg.Go(func() { c.watch(run, said) })
 	return nil
 }

@@ -11,6 +11,17 @@ import (
 // ownGroup makes a command the leader of a process group of its own, so that a terminal's Ctrl-C does not reach it and a kill takes its children too.
 func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
+// lowerPriority makes all threads of a process group, and those that they will start, give way to others.
+func lowerPriority(pgid, nice int) error {
+	if nice == 0 {
+		return nil
+	}
+	if err := syscall.Setpriority(syscall.PRIO_PGRP, pgid, nice); err != nil && !errors.Is(err, syscall.ESRCH) {
+		return err
+	}
+	return nil
+}
+
 // killGroup ends a process group. A group that is gone already is no error.
 func killGroup(pgid int) error { return signalGroup(pgid, syscall.SIGKILL) }
 

@@ -25,6 +25,8 @@ const (
 	boundaryWait = 10 * time.Second
 	// stopWithin is how long the children may take to stop before they are killed.
 	stopWithin = 10 * time.Second
+	// gcPercent is for a heap of some tens of megabytes that the memory limit bounds anyway.
+	gcPercent = 200
 	// memoryLimit is what the runner's garbage collector aims to stay below.
 	memoryLimit = 170 << 20
 )
@@ -64,6 +66,7 @@ func Run(ctx context.Context, p Plan) (*Result, error) {
 		return nil, err
 	}
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(memoryLimit))
+	defer debug.SetGCPercent(debug.SetGCPercent(gcPercent))
 	r := &run{plan: p, start: time.Now(), secrets: map[string]string{}}
 	for _, prov := range provider.All() {
 		r.secrets[prov.Name] = randomSecret()

@@ -58,7 +58,7 @@ func (q *Queue) prepare(jobs []queue.Job) (rows []stored, bytes int, err error) 
 	rows = make([]stored, len(jobs))
 	for i := range jobs {
 		rows[i].job = &jobs[i]
-		rows[i].encoding, rows[i].body = q.codec.encode(jobs[i].Payload)
+		rows[i].encoding, rows[i].body = encode(jobs[i].Payload)
 		bytes += len(rows[i].body) + 256
 	}
 	return rows, bytes, nil
@@ -71,7 +71,7 @@ func (t *tx) insert(row stored) error {
 	if job.DeadOnArrival != "" {
 		state = stateFailed
 	}
-	added, id, err := t.conn.exec(sqlInsertJob, state, t.now, job.ReceivedAt.UnixMicro(), job.Version,
+	added, id, err := t.conn.exec(sqlInsertJob, state, t.now, job.ReceivedAt.UnixMicro(), job.Version, int64(len(row.body)),
 		job.Provider, job.EventID, job.DeliveryID, job.Type, job.Resource)
 	if err != nil || added == 0 {
 		return err

@@ -117,6 +117,7 @@ type row struct {
 	lease    queue.Lease
 	state    int64
 	at       int64
+	size     int
 	encoding int64
 	body     []byte
 }
@@ -125,6 +126,10 @@ type row struct {
 func (q *Queue) claim(ctx context.Context, max int) ([]queue.Lease, error) {
 	o, claimed := q.claimOperation(max)
 	if err := q.writer.do(ctx, o); err != nil {
+		return nil, err
+	}
+	// The leases are ours by now, and the end of ctx must not leave them to lapse.
+	if err := q.read(context.WithoutCancel(ctx), func(c *conn) error { return readBodies(c, *claimed) }); err != nil {
 		return nil, err
 	}
 	leases := make([]queue.Lease, len(*claimed))
@@ -136,6 +141,21 @@ func (q *Queue) claim(ctx context.Context, max int) ([]queue.Lease, error) {
 		leases[i] = lease
 	}
 	return leases, nil
+}
+
+// readBodies reads the stored payloads of jobs.
+func readBodies(c *conn, rows []row) error {
+	for i := range rows {
+		r := &rows[i]
+		err := c.query(sqlPayload, func(columns []driver.Value) error {
+			r.takeBody(columns)
+			return nil
+		}, r.lease.ID)
+		if err != nil {
+			return fmt.Errorf("read the payload of event %q of %s: %w", r.lease.EventID, r.lease.Provider, err)
+		}
+	}
+	return nil
 }
 
 // claimOperation leases what is due; its result may be read once the operation was answered. If the caller has left by then, the jobs are given back: nobody
@@ -158,7 +178,7 @@ func (q *Queue) claimOperation(max int) (*operation, *[]row) {
 
 // unpack unpacks the payload, on the caller's goroutine.
 func (q *Queue) unpack(r *row) (queue.Lease, error) {
-	payload, err := q.codec.decode(r.encoding, r.body)
+	payload, err := decode(r.encoding, r.body)
 	if err != nil {
 		return queue.Lease{}, fmt.Errorf("event %q of %s: %w", r.lease.EventID, r.lease.Provider, err)
 	}
@@ -193,7 +213,7 @@ func (t *tx) fetch(query string, max int) ([]row, error) {
 	size := 0
 	err := t.conn.query(query, func(columns []driver.Value) error {
 		r := scanJob(columns)
-		if size += len(r.body); len(rows) > 0 && size > maxClaimBytes {
+		if size += r.size; len(rows) > 0 && size > maxClaimBytes {
 			return errEnough
 		}
 		rows = append(rows, r)
@@ -254,9 +274,8 @@ func (t *tx) giveBack(rows []row) error {
 
 // scanJob reads jobColumns. The schema and the statements are ours, so that a value of another type is a mistake in here, and panics.
 func scanJob(c []driver.Value) row {
-	body, _ := c[13].([]byte)
 	return row{
-		state: c[1].(int64), at: c[2].(int64), encoding: c[12].(int64), body: body,
+		state: c[1].(int64), at: c[2].(int64), size: int(c[12].(int64)),
 		lease: queue.Lease{
 			ID: c[0].(int64), Token: c[3].(int64), Attempt: int(c[4].(int64)),
 			Job: queue.Job{
@@ -265,4 +284,10 @@ func scanJob(c []driver.Value) row {
 			},
 		},
 	}
+}
+
+// takeBody reads the columns encoding and body.
+func (r *row) takeBody(c []driver.Value) {
+	r.encoding = c[0].(int64)
+	r.body, _ = c[1].([]byte) // an empty one comes as nil
 }

@@ -28,6 +28,7 @@ CREATE TABLE IF NOT EXISTS jobs (
 	attempt     INTEGER NOT NULL, -- leases so far
 	received_at INTEGER NOT NULL, -- microseconds since 1970
 	version     INTEGER NOT NULL,
+	size        INTEGER NOT NULL, -- of the stored body, in bytes
 	provider    TEXT NOT NULL,
 	event_id    TEXT NOT NULL,
 	delivery_id TEXT NOT NULL,
@@ -40,7 +41,7 @@ CREATE INDEX IF NOT EXISTS jobs_processing ON jobs (at) WHERE state = 1;
 CREATE INDEX IF NOT EXISTS jobs_failed     ON jobs (at) WHERE state = 3;
 CREATE TABLE IF NOT EXISTS payloads (
 	id       INTEGER PRIMARY KEY, -- that of the job
-	encoding INTEGER NOT NULL,    -- 0 raw, 1 zstd
+	encoding INTEGER NOT NULL,    -- 0 raw, 1 s2
 	body     BLOB NOT NULL
 );
 CREATE TABLE IF NOT EXISTS attempts (
@@ -67,23 +68,23 @@ const (
 	sqlCommit   = `COMMIT`
 	sqlRollback = `ROLLBACK`
 
-	sqlInsertJob = `INSERT INTO jobs (state, at, token, attempt, received_at, version, provider, event_id, delivery_id, type, resource)
-		VALUES (?, ?, 0, 0, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
+	sqlInsertJob = `INSERT INTO jobs (state, at, token, attempt, received_at, version, size, provider, event_id, delivery_id, type, resource)
+		VALUES (?, ?, 0, 0, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
 	sqlInsertPayload = `INSERT INTO payloads (id, encoding, body) VALUES (?, ?, ?)`
 	sqlInsertAttempt = `INSERT INTO attempts (job, attempt, at, reason) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`
 	sqlCount         = `UPDATE counts SET waiting = waiting + ?, leased = leased + ?, dead = dead + ?, done = done + ? WHERE one = 1`
 
-	// jobColumns are what scanJob reads. The join is a CROSS JOIN because that fixes its order: the index first, then the body by id.
-	jobColumns = ` j.id, j.state, j.at, j.token, j.attempt, j.received_at, j.version, j.provider, j.event_id, j.delivery_id, j.type, j.resource, p.encoding, p.body `
+	// jobColumns are what scanJob reads. Bodies are read after the lease is committed, without the write lock: they never change.
+	jobColumns = ` j.id, j.state, j.at, j.token, j.attempt, j.received_at, j.version, j.provider, j.event_id, j.delivery_id, j.type, j.resource, j.size `
 
-	sqlPending = `SELECT` + jobColumns + `FROM jobs AS j CROSS JOIN payloads AS p ON p.id = j.id
-		WHERE j.state = 0 AND j.at <= ? ORDER BY j.at, j.id LIMIT ?`
-	sqlLapsed = `SELECT` + jobColumns + `FROM jobs AS j CROSS JOIN payloads AS p ON p.id = j.id
-		WHERE j.state = 1 AND j.at <= ? ORDER BY j.at, j.id LIMIT ?`
-	sqlFailed = `SELECT` + jobColumns + `, (SELECT reason FROM attempts AS a WHERE a.job = j.id ORDER BY a.attempt DESC LIMIT 1)
+	sqlPending = `SELECT` + jobColumns + `FROM jobs AS j WHERE j.state = 0 AND j.at <= ? ORDER BY j.at, j.id LIMIT ?`
+	sqlLapsed  = `SELECT` + jobColumns + `FROM jobs AS j WHERE j.state = 1 AND j.at <= ? ORDER BY j.at, j.id LIMIT ?`
+	sqlPayload = `SELECT encoding, body FROM payloads WHERE id = ?`
+	// The join is a CROSS JOIN because that fixes its order: the index first, then the body by id.
+	sqlFailed = `SELECT` + jobColumns + `, p.encoding, p.body, (SELECT reason FROM attempts AS a WHERE a.job = j.id ORDER BY a.attempt DESC LIMIT 1)
 		FROM jobs AS j CROSS JOIN payloads AS p ON p.id = j.id
 		WHERE j.state = 3 AND (j.at, j.id) > (?, ?) ORDER BY j.at, j.id LIMIT ?`
-	sqlEvent = `SELECT` + jobColumns + `FROM jobs AS j CROSS JOIN payloads AS p ON p.id = j.id
+	sqlEvent = `SELECT` + jobColumns + `, p.encoding, p.body FROM jobs AS j CROSS JOIN payloads AS p ON p.id = j.id
 		WHERE j.provider = ? AND j.event_id = ?`
 	sqlAttempts = `SELECT attempt, at, reason FROM attempts WHERE job = ? ORDER BY attempt`
 

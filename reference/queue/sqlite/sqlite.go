@@ -83,7 +83,6 @@ type Queue struct {
 	dir    string
 	opts   Options
 	claims queue.Claims
-	codec  *codec
 
 	writer     *writer
 	checkpoint *checkpointer
@@ -151,10 +150,6 @@ func (q *Queue) open(ctx context.Context) (err error) {
 	if err := q.create(ctx); err != nil {
 		return err
 	}
-	if q.codec, err = newCodec(); err != nil {
-		return err
-	}
-	opened = append(opened, func() error { q.codec.close(); return nil })
 	reader, err := connect(ctx, q.connConfig(busyTimeout, 512))
 	if err != nil {
 		return err
@@ -267,7 +262,6 @@ func (q *Queue) shutDown() {
 	defer close(q.done)
 	q.calls.Wait()
 	errs := []error{q.writer.close(), q.checkpoint.close(), (<-q.reader).close()}
-	q.codec.close()
 	if err := errors.Join(errs...); err != nil {
 		q.err = fmt.Errorf("close the queue: %w", err)
 	}

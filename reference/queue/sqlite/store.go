@@ -54,6 +54,7 @@ func (q *Queue) Event(ctx context.Context, provider, eventID string) (Event, err
 	err := q.read(ctx, func(c *conn) error {
 		err := c.query(sqlEvent, func(columns []driver.Value) error {
 			r := scanJob(columns)
+			r.takeBody(columns[13:])
 			found = &r
 			return nil
 		}, provider, eventID)
@@ -141,11 +142,12 @@ func (q *Queue) deadPage(c *conn, at, id *int64) (letters []queue.DeadLetter, fu
 	size := 0
 	err = c.query(sqlFailed, func(columns []driver.Value) error {
 		r := scanJob(columns)
+		r.takeBody(columns[13:])
 		lease, err := q.unpack(&r)
 		if err != nil {
 			return err
 		}
-		reason, _ := columns[14].(string)
+		reason, _ := columns[15].(string)
 		letters = append(letters, queue.DeadLetter{Job: lease.Job, Reason: reason, Attempts: lease.Attempt, At: time.UnixMicro(r.at)})
 		*at, *id = r.at, lease.ID
 		if size += len(lease.Payload); size > maxClaimBytes {
