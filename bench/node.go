@@ -8,7 +8,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"runtime/debug"
 	"time"
 
 	"floodproof/bench/harness"
@@ -51,10 +50,6 @@ func (f *nodeFlags) register(fs *flag.FlagSet) {
 	fs.DurationVar(&f.maxBackoff, "max-backoff", 0, "longest wait after a failure")
 }
 
-// gcPercent lets the heaps of the pipeline's processes, some ten megabytes each, grow to three times what is in use: a tenth less of the processor for ten
-// megabytes more.
-const gcPercent = 200
-
 // nodeVerb runs one process of the pipeline. It says one line on standard output when it is ready, and ends when it is asked to or when its standard input
 // ends: then whoever started it is gone.
 func nodeVerb(ctx context.Context, p *Program, args []string) (int, error) {
@@ -70,7 +65,6 @@ func nodeVerb(ctx context.Context, p *Program, args []string) (int, error) {
 	if rest, err := parse(fs, args[1:]); err != nil || len(rest) > 0 {
 		return ExitUsage, errors.Join(err, usagef("", "node: unexpected arguments %q", rest))
 	}
-	debug.SetGCPercent(gcPercent)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	go func() {

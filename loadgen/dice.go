@@ -26,6 +26,7 @@ const (
 	forDeliveryKey
 	forNewDeliveryKey
 	forResourceKey
+	forResourceDraw
 	forVersions
 	forDuplicate
 	forDuplicateTime

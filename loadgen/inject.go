@@ -130,7 +130,7 @@ func (s *stream) phantom(r *role, day time.Duration) *slot {
 	n, resource := uint64(number), s.allot(1)
 	return &slot{role: r, day: day, key: s.ids.bits(forDeliveryKey, n), events: []provider.Event{{
 		Number: number, Key: s.ids.bits(forEventKey, n), Draw: s.dice.bits(forDraw, n),
-		Resource: resource, ResourceKey: s.ids.bits(forResourceKey, uint64(resource)), Version: 1,
+		Resource: resource, ResourceKey: s.ids.bits(forResourceKey, uint64(resource)), ResourceDraw: s.dice.bits(forResourceDraw, uint64(resource)), Version: 1,
 		At: s.Day.Add(day),
 	}}}
 }

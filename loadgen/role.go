@@ -63,7 +63,7 @@ func (r *role) batch(bits uint64) int {
 // without a time stamp cannot expire, and without any signature there is nothing to forge.
 func (r *role) probe(day time.Time) {
 	r.wrong = wrongSecret(r.Secrets)
-	event := provider.Event{Key: 1, Draw: 1, ResourceKey: 1, Version: 1, At: day}
+	event := provider.Event{Key: 1, Draw: 1, ResourceKey: 1, ResourceDraw: 1, Version: 1, At: day}
 	pl := plan{slot: &slot{role: r, events: []provider.Event{event}}, key: 1}
 	now := day.Add(time.Hour)
 	write := func(f flaw) provider.Request {

@@ -115,7 +115,7 @@ func (s *stream) event(r *role, number uint32) provider.Event {
 	n := uint64(number)
 	return provider.Event{
 		Number: number, Key: s.ids.bits(forEventKey, n), Draw: s.dice.bits(forDraw, n),
-		Resource: resource, ResourceKey: s.ids.bits(forResourceKey, uint64(resource)), Version: version,
+		Resource: resource, ResourceKey: s.ids.bits(forResourceKey, uint64(resource)), ResourceDraw: s.dice.bits(forResourceDraw, uint64(resource)), Version: version,
 		At: s.Day.Add(s.Schedule.At(int(number))),
 	}
 }

@@ -107,25 +107,41 @@ func (r *run) deadLetters(ctx context.Context) ([]ledger.DeadLetter, error) {
 		return nil, err
 	}
 	letters := make([]ledger.DeadLetter, 0, len(entries))
-	claims := map[uint32][]int{} // places in letters by event number
 	for _, e := range entries {
 		l := ledger.DeadLetter{Event: ledger.None, ID: e.id, Claimed: e.hash, Reason: e.reason}
 		if n, _, ok := r.books.lookup(e.id); ok {
 			l.Event, l.ID = n, ""
-			claims[n] = append(claims[n], len(letters))
 		}
 		letters = append(letters, l)
 	}
-	wanted := func(number uint32) bool { return claims[number] != nil }
-	err = r.gen.Traffic.Payloads(wanted, func(number uint32, payload []byte) {
-		sent := payloadHash(payload)
-		for _, i := range claims[number] {
+	if err := r.hashPayloads(letters); err != nil {
+		return nil, err
+	}
+	for i := range letters {
+		for _, sent := range r.sent[letters[i].Event] {
 			if letters[i].Expected == 0 || letters[i].Claimed == sent {
 				letters[i].Expected = sent
 			}
 		}
+	}
+	return letters, nil
+}
+
+// hashPayloads makes sure that r.sent knows the events of the letters. Only what is new is rendered again, because that plans the whole day once more.
+func (r *run) hashPayloads(letters []ledger.DeadLetter) error {
+	unknown := map[uint32]bool{}
+	for _, l := range letters {
+		if _, known := r.sent[l.Event]; !known && l.Event != ledger.None {
+			unknown[l.Event] = true
+		}
+	}
+	if len(unknown) == 0 {
+		return nil
+	}
+	wanted := func(number uint32) bool { return unknown[number] }
+	return r.gen.Traffic.Payloads(wanted, func(number uint32, payload []byte) {
+		r.sent[number] = append(r.sent[number], payloadHash(payload))
 	})
-	return letters, err
 }
 
 func (r *run) recordDeadLetters(ctx context.Context) (listed bool, err error) {
@@ -159,7 +175,9 @@ func (r *run) stopTarget(before error) error {
 func (r *run) closeLedger(end ledger.End) error {
 	end.At = time.Since(r.start)
 	end.Resources.DiskBytes = diskBytes(r.work)
-	return errors.Join(r.ledger.Close(end), r.file.Close())
+	err := errors.Join(r.ledger.Close(end), r.file.Close())
+	r.file = nil
+	return err
 }
 
 // cleanup releases what prepare took: backend, port, working directory, guard. It may be called after a prepare that failed half-way.
@@ -171,7 +189,7 @@ func (r *run) cleanup() error {
 		err = r.target.close(ctx)
 	}
 	if r.file != nil {
-		_ = r.file.Close() // closed before, unless something went wrong
+		_ = r.file.Close() // still open because something else went wrong, which is reported
 	}
 	if r.work != "" {
 		err = errors.Join(err, os.RemoveAll(r.work))

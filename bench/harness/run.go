@@ -25,10 +25,8 @@ const (
 	boundaryWait = 10 * time.Second
 	// stopWithin is how long the children may take to stop before they are killed.
 	stopWithin = 10 * time.Second
-	// gcPercent is for a heap of some tens of megabytes that the memory limit bounds anyway.
-	gcPercent = 200
 	// memoryLimit is what the runner's garbage collector aims to stay below.
-	memoryLimit = 170 << 20
+	memoryLimit = 140 << 20
 )
 
 // run is one run from its start to its report.
@@ -38,11 +36,13 @@ type run struct {
 	work    string // removed at the end, whatever happens
 	start   time.Time
 	secrets map[string]string
+	// sent are the hashes of what was sent for the events in the target's dead letters.
+	sent map[uint32][]uint64
 
 	guard    *guard
 	fleet    *fleet
 	target   *referenceTarget
-	file     *os.File
+	file     *behind
 	ledger   *ledger.Writer
 	books    *books
 	sink     *sink.Sink
@@ -66,8 +66,7 @@ func Run(ctx context.Context, p Plan) (*Result, error) {
 		return nil, err
 	}
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(memoryLimit))
-	defer debug.SetGCPercent(debug.SetGCPercent(gcPercent))
-	r := &run{plan: p, start: time.Now(), secrets: map[string]string{}}
+	r := &run{plan: p, start: time.Now(), secrets: map[string]string{}, sent: map[uint32][]uint64{}}
 	for _, prov := range provider.All() {
 		r.secrets[prov.Name] = randomSecret()
 	}
@@ -141,9 +140,11 @@ func (r *run) prepare(ctx context.Context) error {
 }
 
 func (r *run) openLedger() (err error) {
-	if r.file, err = os.Create(filepath.Join(r.dir, "ledger")); err != nil {
+	file, err := os.Create(filepath.Join(r.dir, "ledger"))
+	if err != nil {
 		return fmt.Errorf("create the ledger: %w", err)
 	}
+	r.file = writeBehind(file)
 	r.ledger, err = ledger.Create(r.file, r.header(environment(r.work, r.plan.Commit)))
 	return err
 }

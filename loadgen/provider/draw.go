@@ -111,10 +111,10 @@ func standIn(d Delivery) Event {
 		return d.Events[0]
 	}
 	return Event{
-		Key:         draw(d.Key, 201),
-		ResourceKey: draw(d.Key, 202),
-		Version:     1,
-		At:          time.Date(2026, time.November, 2, 9, 0, 0, 0, time.UTC),
+		Key:  draw(d.Key, 201),
+		Draw: draw(d.Key, 203), ResourceKey: draw(d.Key, 202), ResourceDraw: draw(d.Key, 204),
+		Version: 1,
+		At:      time.Date(2026, time.November, 2, 9, 0, 0, 0, time.UTC),
 	}
 }
 

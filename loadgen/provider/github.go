@@ -59,7 +59,7 @@ var githubKinds = []kind{
 
 // githubType is the event with its action, where it has one: "push", "issues.opened".
 func githubType(e Event) string {
-	event := githubKinds[weighted(githubKinds, draw(e.ResourceKey, 1))].body
+	event := githubKinds[weighted(githubKinds, draw(e.ResourceDraw, 1))].body
 	if action := githubAction(e); action != "" {
 		return event + "." + action
 	}
@@ -68,15 +68,15 @@ func githubType(e Event) string {
 
 // githubAction is the member "action" of an event's body, empty for a push.
 func githubAction(e Event) string {
-	k := githubKinds[weighted(githubKinds, draw(e.ResourceKey, 1))]
+	k := githubKinds[weighted(githubKinds, draw(e.ResourceDraw, 1))]
 	if e.Version <= 1 {
 		return k.first
 	}
 	switch k.body {
 	case "pull_request":
-		return pick([]string{"synchronize", "synchronize", "edited", "labeled", "review_requested"}, draw(e.Key, 2))
+		return pick([]string{"synchronize", "synchronize", "edited", "labeled", "review_requested"}, draw(e.Draw, 2))
 	case "issues":
-		return pick([]string{"edited", "labeled", "assigned", "milestoned"}, draw(e.Key, 2))
+		return pick([]string{"edited", "labeled", "assigned", "milestoned"}, draw(e.Draw, 2))
 	case "workflow_run":
 		return pick([]string{"in_progress", "completed"}, uint64(e.Version)) // completed at the odd versions
 	case "star":

@@ -38,18 +38,18 @@ type activity struct {
 // draw fills the activity: a few hundred people and (for most kinds) a few hundred repositories, of which the resource's key chooses one, and the event's key who
 // acts.
 func (a *activity) draw(e Event) {
-	k := e.ResourceKey
+	k := e.ResourceDraw
 	a.e, a.mem, a.at = e, a.mem[:0], 0
 	a.kind = weighted(githubKinds, draw(k, 1))
-	a.commits = int(among(draw(e.Key, 3)%12/4, 1, 3))
-	repo := draw(k, 4)
-	if !a.ownsRepository() {
-		repo %= 480
+	a.commits = int(among(draw(e.Draw, 3)%12/4, 1, 3))
+	repo := draw(k, 4) % 480
+	if a.ownsRepository() {
+		repo = draw(e.ResourceKey, 4)
 	}
 	a.person(4, draw(repo, 5)%160)
 	a.person(1, draw(k, 6)%900)
 	a.person(5, draw(k, 6)%900)
-	a.person(0, draw(e.Key, 7)%900)
+	a.person(0, draw(e.Draw, 7)%900)
 	a.person(2, draw(k, 8)%900)
 	a.person(3, draw(k, 9)%900)
 	a.repository(0, repo, a.people[4].login)

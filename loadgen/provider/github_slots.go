@@ -83,24 +83,24 @@ func activitySlots(g *github) map[string]slot[activity] {
 		"version":   number(func(a *activity) uint64 { return uint64(a.e.Version) }),
 		"starred_at": either(func(a *activity) bool { return githubAction(a.e) == "created" },
 			quoted(func(a *activity) []byte { return a.now }), literal[activity]("null")),
-		"title": words(func(a *activity) string { return pick(subjects, draw(a.e.ResourceKey, 20)) }),
+		"title": words(func(a *activity) string { return pick(subjects, draw(a.e.ResourceDraw, 20)) }),
 		"body": func(dst []byte, a *activity) []byte {
 			most := uint64(8)
 			if githubKinds[a.kind].body == "pull_request" {
 				most = 4 // The rest of the body is long enough.
 			}
-			return appendProse(dst, draw(a.e.ResourceKey, 21)+uint64(a.e.Version), most)
+			return appendProse(dst, draw(a.e.ResourceDraw, 21)+uint64(a.e.Version), most)
 		},
 		"run_status": either(ran, literal[activity]("completed"), words(func(a *activity) string {
 			return []string{"queued", "in_progress"}[min(max(a.e.Version, 1), 2)-1]
 		})),
 		"run_conclusion": either(ran, quoted(func(a *activity) string {
-			return pick([]string{"success", "success", "success", "failure", "cancelled"}, draw(a.e.Key, 22))
+			return pick([]string{"success", "success", "success", "failure", "cancelled"}, draw(a.e.Draw, 22))
 		}), literal[activity]("null")),
 		"installation":      literal[activity]("53817204"),
 		"installation_node": literal[activity]("MDIzOkludGVncmF0aW9uSW5zdGFsbGF0aW9uNTM4MTcyMDQ="),
 		"branch": func(dst []byte, a *activity) []byte {
-			r := draw(a.e.ResourceKey, 23)
+			r := draw(a.e.ResourceDraw, 23)
 			dst = append(append(dst, pick([]string{"fix", "feature", "chore", "docs"}, r)...), '/')
 			return strconv.AppendUint(append(append(dst, pick(repoWords, r>>8)...), '-'), r>>16%1000, 10)
 		},
@@ -127,13 +127,13 @@ func ran(a *activity) bool { return githubAction(a.e) == "completed" }
 
 func addActivityNumbers(slots map[string]slot[activity]) {
 	drawn := func(salt, lo, hi uint64) slot[activity] {
-		return number(func(a *activity) uint64 { return among(draw(a.e.ResourceKey, salt), lo, hi) })
+		return number(func(a *activity) uint64 { return among(draw(a.e.ResourceDraw, salt), lo, hi) })
 	}
 	node := func(prefix string, salt uint64) slot[activity] {
 		return func(dst []byte, a *activity) []byte { return appendNode(dst, prefix, draw(a.e.ResourceKey, salt)) }
 	}
 	grown := func(salt, most uint64) slot[activity] {
-		return number(func(a *activity) uint64 { return draw(a.e.ResourceKey, salt)%most + uint64(a.e.Version) - 1 })
+		return number(func(a *activity) uint64 { return draw(a.e.ResourceDraw, salt)%most + uint64(a.e.Version) - 1 })
 	}
 	slots["number"] = drawn(30, 2, 9400)
 	slots["issue_id"] = number(func(a *activity) uint64 { return resourceID(draw(a.e.ResourceKey, 31)) })
@@ -151,7 +151,7 @@ func addActivityNumbers(slots map[string]slot[activity]) {
 	slots["milestone_node"] = node("MI_kwDO", 39)
 	slots["milestone_open"] = drawn(40, 1, 40)
 	slots["milestone_closed"] = drawn(41, 0, 90)
-	slots["milestone_text"] = words(func(a *activity) string { return pick(subjects, draw(a.e.ResourceKey, 42)) })
+	slots["milestone_text"] = words(func(a *activity) string { return pick(subjects, draw(a.e.ResourceDraw, 42)) })
 	slots["suite_id"] = drawn(43, 20_000_000_000, 49_000_000_000)
 	slots["suite_node"] = node("CS_kwDO", 43)
 	slots["workflow_id"] = number(func(a *activity) uint64 { return among(draw(a.repos[0].id, 44), 20_000_000, 190_000_000) })
@@ -160,16 +160,16 @@ func addActivityNumbers(slots map[string]slot[activity]) {
 		return pick([]string{"ci", "test", "build", "lint", "deploy"}, draw(a.repos[0].id, 45))
 	})
 	slots["tag"] = func(dst []byte, a *activity) []byte {
-		r := draw(a.e.ResourceKey, 46)
+		r := draw(a.e.ResourceDraw, 46)
 		dst = append(strconv.AppendUint(append(dst, 'v'), r%9, 10), '.')
 		dst = append(strconv.AppendUint(dst, r>>8%30, 10), '.')
 		return strconv.AppendUint(dst, r>>16%12, 10)
 	}
 	slots["association"] = words(func(a *activity) string {
-		return pick([]string{"OWNER", "MEMBER", "CONTRIBUTOR", "NONE", "COLLABORATOR"}, draw(a.e.ResourceKey, 47))
+		return pick([]string{"OWNER", "MEMBER", "CONTRIBUTOR", "NONE", "COLLABORATOR"}, draw(a.e.ResourceDraw, 47))
 	})
 	label := func(f func(labelFacts) string) slot[activity] {
-		return words(func(a *activity) string { return f(pick(labels, draw(a.e.ResourceKey, 48))) })
+		return words(func(a *activity) string { return f(pick(labels, draw(a.e.ResourceDraw, 48))) })
 	}
 	slots["label"] = label(func(l labelFacts) string { return l.name })
 	slots["label_color"] = label(func(l labelFacts) string { return l.color })
@@ -200,11 +200,11 @@ func addCommitFacts(slots map[string]slot[activity]) {
 	slots["commit.id"] = sha
 	slots["commit.tree"] = func(dst []byte, a *activity) []byte { return appendHex(dst, draw(a.e.Key, 70+uint64(a.at)), 40) }
 	slots["commit.message"] = func(dst []byte, a *activity) []byte {
-		dst = append(append(dst, pick(subjects, draw(a.e.Key, 80+uint64(a.at)))...), `\n\n`...)
-		return append(dst, pick(sentences, draw(a.e.Key, 90+uint64(a.at)))...)
+		dst = append(append(dst, pick(subjects, draw(a.e.Draw, 80+uint64(a.at)))...), `\n\n`...)
+		return append(dst, pick(sentences, draw(a.e.Draw, 90+uint64(a.at)))...)
 	}
 	slots["commit.file"] = func(dst []byte, a *activity) []byte {
-		r := draw(a.e.Key, 100+uint64(a.at))
+		r := draw(a.e.Draw, 100+uint64(a.at))
 		dst = append(append(dst, pick(repoKinds, r)...), '/')
 		return append(append(dst, pick(repoWords, r>>8)...), pick([]string{".go", ".ts", ".rb", ".md", "_test.go"}, r>>16)...)
 	}

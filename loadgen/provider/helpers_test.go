@@ -20,7 +20,7 @@ var day = time.Date(2026, time.November, 2, 0, 0, 0, 0, time.UTC)
 // eventOf is the n-th event of a day of a million, of its own resource.
 func eventOf(n uint64, version uint32) provider.Event {
 	return provider.Event{
-		Number: uint32(n), Key: scatter(n*2 + 1), Resource: uint32(n), ResourceKey: scatter(n*2 + 2), Version: version,
+		Number: uint32(n), Key: scatter(n*2 + 1), Draw: scatter(n*3 + 5), Resource: uint32(n), ResourceKey: scatter(n*2 + 2), ResourceDraw: scatter(n*3 + 7), Version: version,
 		At: day.Add(time.Duration(n%1_000_000) * 86_400 * time.Microsecond),
 	}
 }

@@ -11,7 +11,7 @@ type change struct {
 }
 
 func changeOf(e Event, attempt int) change {
-	return change{e: e, attempt: attempt, class: draw(e.ResourceKey, 1) % uint64(len(objectClasses))}
+	return change{e: e, attempt: attempt, class: draw(e.ResourceDraw, 1) % uint64(len(objectClasses))}
 }
 
 // objectClass is a type of CRM record and the sixteen of its properties that the app listens to.
@@ -95,7 +95,7 @@ func changeSlots() map[string]slot[change] {
 	return map[string]slot[change]{
 		"event_id":        number(func(c *change) uint64 { return draw(c.e.Key, 3) % 4_000_000_000 }),
 		"subscription_id": number((*change).subscription),
-		"portal_id":       number(func(c *change) uint64 { return 20_000_000 + draw(draw(c.e.ResourceKey, 4)%240, 5)%28_000_000 }),
+		"portal_id":       number(func(c *change) uint64 { return 20_000_000 + draw(draw(c.e.ResourceDraw, 4)%240, 5)%28_000_000 }),
 		"app_id":          number(func(*change) uint64 { return hubspotApp }),
 		"occurred_at":     func(dst []byte, c *change) []byte { return strconv.AppendInt(dst, c.occurredAt(), 10) },
 		"type":            words((*change).eventType),
@@ -103,16 +103,16 @@ func changeSlots() map[string]slot[change] {
 		"object_id":       number((*change).object),
 		"property":        words((*change).property),
 		"value":           appendValue,
-		"source":          words(func(c *change) string { return pick(changeSources, draw(c.e.Key, 6)) }),
+		"source":          words(func(c *change) string { return pick(changeSources, draw(c.e.Draw, 6)) }),
 		"source_id": func(dst []byte, c *change) []byte {
-			return strconv.AppendUint(append(dst, "userId:"...), among(draw(c.e.Key, 7)%300, 48_000_000, 48_000_299), 10)
+			return strconv.AppendUint(append(dst, "userId:"...), among(draw(c.e.Draw, 7)%300, 48_000_000, 48_000_299), 10)
 		},
 	}
 }
 
 // appendValue appends a new value for the property. HubSpot sends every value as a string.
 func appendValue(dst []byte, c *change) []byte {
-	r := draw(c.e.Key, 8)
+	r := draw(c.e.Draw, 8)
 	switch objectClasses[c.class].properties[c.slotOfClass()].value {
 	case numeric:
 		return strconv.AppendUint(dst, r%1_000_000, 10)

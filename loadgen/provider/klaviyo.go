@@ -89,9 +89,9 @@ func (k *klaviyo) sign(r *Request, with Signing) {
 // klaviyoTopic tells a message's story: received first, opened or clicked afterwards.
 func klaviyoTopic(e Event) string {
 	if e.Version <= 1 {
-		return pick([]string{"event:klaviyo.received_email", "event:klaviyo.received_email", "event:klaviyo.bounced_email"}, draw(e.ResourceKey, 1)>>7)
+		return pick([]string{"event:klaviyo.received_email", "event:klaviyo.received_email", "event:klaviyo.bounced_email"}, draw(e.ResourceDraw, 1)>>7)
 	}
-	return pick([]string{"event:klaviyo.opened_email", "event:klaviyo.opened_email", "event:klaviyo.clicked_email"}, draw(e.Key, 2))
+	return pick([]string{"event:klaviyo.opened_email", "event:klaviyo.opened_email", "event:klaviyo.clicked_email"}, draw(e.Draw, 2))
 }
 
 // mailEvent is what one request shows.
@@ -104,7 +104,7 @@ type mailEvent struct {
 }
 
 func mailEventOf(e Event) mailEvent {
-	k := e.ResourceKey
+	k := e.ResourceDraw
 	return mailEvent{
 		e: e, at: shown(e), first: pick(givenNames, draw(k, 3)), last: pick(familyNames, draw(k, 4)), campaign: draw(k, 5) % 300,
 	}
@@ -126,9 +126,9 @@ func mailSlots() map[string]slot[mailEvent] {
 		"sent":        func(dst []byte, m *mailEvent) []byte { return m.at.Add(2*time.Second).AppendFormat(dst, when) },
 		"uuid":        func(dst []byte, m *mailEvent) []byte { return appendGUID(dst, draw(m.e.Key, 6), 1) },
 		"email": func(dst []byte, m *mailEvent) []byte {
-			return appendEmail(dst, m.first, m.last, draw(m.e.ResourceKey, 7))
+			return appendEmail(dst, m.first, m.last, draw(m.e.ResourceDraw, 7))
 		},
-		"mail_host": words(func(m *mailEvent) string { return pick(mailHosts, draw(m.e.ResourceKey, 7)>>32) }),
+		"mail_host": words(func(m *mailEvent) string { return pick(mailHosts, draw(m.e.ResourceDraw, 7)>>32) }),
 		"message_id": func(dst []byte, m *mailEvent) []byte {
 			return appendCrockford(append(dst, "01JB"...), draw(m.campaign, 8), draw(m.campaign, 9))
 		},
@@ -146,12 +146,12 @@ func mailSlots() map[string]slot[mailEvent] {
 			return append(append(dst, pick(products, draw(m.campaign, 14))...), ` is \"almost\" here 🎁`...)
 		},
 		"client": words(func(m *mailEvent) string {
-			return pick([]string{"Gmail", "Apple Mail", "Outlook", "Chrome", "Firefox"}, draw(m.e.Key, 15))
+			return pick([]string{"Gmail", "Apple Mail", "Outlook", "Chrome", "Firefox"}, draw(m.e.Draw, 15))
 		}),
 		"client_type": words(func(m *mailEvent) string {
-			return pick([]string{"webmail", "mobile", "desktop", "browser"}, draw(m.e.Key, 16))
+			return pick([]string{"webmail", "mobile", "desktop", "browser"}, draw(m.e.Draw, 16))
 		}),
-		"value": number(func(m *mailEvent) uint64 { return among(draw(m.e.Key, 17), 1, 40) }),
+		"value": number(func(m *mailEvent) uint64 { return among(draw(m.e.Draw, 17), 1, 40) }),
 		"metric_id": func(dst []byte, m *mailEvent) []byte {
 			return appendBase62(dst, draw(uint64(len(klaviyoTopic(m.e))), 18), 6)
 		},

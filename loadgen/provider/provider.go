@@ -19,9 +19,10 @@ type Event struct {
 	// Draw are 64 pseudo-random bits, a function of seed and number alone: type, amounts and sizes are drawn from it, so that
 	// two runs with one seed differ in ids only.
 	Draw uint64
-	// Resource numbers the thing that changed; ResourceKey are its pseudo-random bits.
-	Resource    uint32
-	ResourceKey uint64
+	// Resource numbers the thing that changed. ResourceKey are its pseudo-random bits as a function of seed, run id and number: its ids are drawn from them.
+	// ResourceDraw are those of seed and number alone: what kind of thing it is, its amounts and its words.
+	Resource                  uint32
+	ResourceKey, ResourceDraw uint64
 	// Version orders the events of one resource, from 1. The body shows it where that provider would (updated_at grows with it).
 	Version uint32
 	// At is the payload clock: when the fact happened. It depends on the event alone, never on the attempt.

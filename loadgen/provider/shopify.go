@@ -60,7 +60,7 @@ func newShopify() *Provider {
 }
 
 // cancels reports whether the order is one that its customer cancels: always one with a single line.
-func cancels(e Event) bool { return draw(e.ResourceKey, 1)%12 == 0 }
+func cancels(e Event) bool { return draw(e.ResourceDraw, 1)%12 == 0 }
 
 // shopifyTopic tells an order's story: created, then cancelled or (for half of the others) paid, then updated.
 func shopifyTopic(e Event) string {
@@ -69,7 +69,7 @@ func shopifyTopic(e Event) string {
 		return "orders/create"
 	case e.Version == 2 && cancels(e):
 		return "orders/cancelled"
-	case e.Version == 2 && draw(e.ResourceKey, 2)%2 == 0:
+	case e.Version == 2 && draw(e.ResourceDraw, 2)%2 == 0:
 		return "orders/paid"
 	default:
 		return "orders/updated"
@@ -127,9 +127,9 @@ type order struct {
 
 // draw fills the order from the event: what belongs to the order from the resource's key, what happens to it from its version.
 func (o *order) draw(e Event) {
-	k := e.ResourceKey
+	k := e.ResourceDraw
 	o.e, o.mem = e, o.mem[:0]
-	o.id, o.customer = resourceID(draw(k, 10)), among(draw(k, 11), 6_000_000_000_000, 9_500_000_000_000)
+	o.id, o.customer = resourceID(draw(e.ResourceKey, 10)), among(draw(k, 11), 6_000_000_000_000, 9_500_000_000_000)
 	shop := draw(k, 12) % 96
 	o.shopID, o.number = among(draw(shop, 13), 20_000_000, 79_999_999), among(draw(k, 14), 1, 88_000)
 	o.shop = shopNames[shop%uint64(len(shopNames))]

@@ -93,10 +93,10 @@ func orderTexts() map[string]slot[order] {
 		"last_name":  words(func(o *order) string { return o.last.full }),
 		"email":      words(func(o *order) []byte { return o.email }),
 		"phone": func(dst []byte, o *order) []byte {
-			return strconv.AppendUint(append(dst, "+1"...), among(draw(o.e.ResourceKey, 70), 2_012_000_000, 9_899_999_999), 10)
+			return strconv.AppendUint(append(dst, "+1"...), among(draw(o.e.ResourceDraw, 70), 2_012_000_000, 9_899_999_999), 10)
 		},
 		"ip":             words(func(o *order) []byte { return o.ip }),
-		"marketing":      either(func(o *order) bool { return draw(o.e.ResourceKey, 71)%3 == 0 }, literal[order]("true"), literal[order]("false")),
+		"marketing":      either(func(o *order) bool { return draw(o.e.ResourceDraw, 71)%3 == 0 }, literal[order]("true"), literal[order]("false")),
 		"cancel_reason":  either(isGone, literal[order](`"customer"`), literal[order]("null")),
 		"cancelled_at":   either(isGone, quoted(func(o *order) []byte { return o.cancelled }), literal[order]("null")),
 		"cancelled_time": words(func(o *order) []byte { return o.cancelled }),
@@ -106,7 +106,7 @@ func orderTexts() map[string]slot[order] {
 		"status_key":     hex(74, 32),
 		"confirmation": func(dst []byte, o *order) []byte {
 			const letters = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
-			for x, i := draw(o.e.ResourceKey, 75), 0; i < 9; i++ {
+			for x, i := draw(o.e.ResourceDraw, 75), 0; i < 9; i++ {
 				dst = append(dst, letters[x&31])
 				x >>= 5
 			}
@@ -124,17 +124,17 @@ func orderTexts() map[string]slot[order] {
 		},
 		"financial_status": words(func(o *order) string { return o.financialStatus() }),
 		"collection":       func(dst []byte, o *order) []byte { return appendSlug(dst, o.items[0].adjective, o.items[0].noun) },
-		"order_note":       either(func(o *order) bool { return draw(o.e.ResourceKey, 76)%6 == 0 }, quoted(func(o *order) string { return pick(notes, draw(o.e.ResourceKey, 77)) }), literal[order]("null")),
-		"note":             words(func(o *order) string { return pick(notes, draw(o.e.ResourceKey, 78)) }),
+		"order_note":       either(func(o *order) bool { return draw(o.e.ResourceDraw, 76)%6 == 0 }, quoted(func(o *order) string { return pick(notes, draw(o.e.ResourceDraw, 77)) }), literal[order]("null")),
+		"note":             words(func(o *order) string { return pick(notes, draw(o.e.ResourceDraw, 78)) }),
 		"shop":             words(func(o *order) string { return o.shop }),
 		"gateway": words(func(o *order) string {
-			return pick([]string{"shopify_payments", "paypal", "manual", "shop_cash"}, draw(o.e.ResourceKey, 79))
+			return pick([]string{"shopify_payments", "paypal", "manual", "shop_cash"}, draw(o.e.ResourceDraw, 79))
 		}),
 		"tags": words(func(o *order) string {
-			return pick([]string{"", "wholesale", "gift", "repeat, newsletter", "priority"}, draw(o.e.ResourceKey, 80))
+			return pick([]string{"", "wholesale", "gift", "repeat, newsletter", "priority"}, draw(o.e.ResourceDraw, 80))
 		}),
 		"shipping_title": words(func(o *order) string {
-			return pick([]string{"Economy", "Standard", "Express", "Free shipping over $50"}, draw(o.e.ResourceKey, 81))
+			return pick([]string{"Economy", "Standard", "Express", "Free shipping over $50"}, draw(o.e.ResourceDraw, 81))
 		}),
 	}
 }

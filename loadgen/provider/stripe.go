@@ -66,7 +66,7 @@ var stripeKinds = []kind{
 }
 
 func stripeKindOf(e Event) kind {
-	return stripeKinds[weighted(stripeKinds, draw(e.ResourceKey, 1))]
+	return stripeKinds[weighted(stripeKinds, draw(e.ResourceDraw, 1))]
 }
 
 // appendStripeID appends an id with eleven digits of key to the base 62, all 64 bits, behind the part that all ids of an account share.

@@ -19,7 +19,7 @@ type payment struct {
 
 // draw fills the payment: what belongs to the resource from its key, what happens to it from its version.
 func (p *payment) draw(e Event) {
-	k := e.ResourceKey
+	k := e.ResourceDraw
 	p.e, p.mem = e, p.mem[:0]
 	p.kind = weighted(stripeKinds, draw(k, 1))
 	now := shown(e)
@@ -37,15 +37,15 @@ func (p *payment) draw(e Event) {
 		p.mem = appendStripeID(p.mem, prefix, key)
 		return p.mem.since(start)
 	}
-	p.charge, p.intent = id("ch_3", draw(k, 10)), id("pi_3", draw(k, 11))
-	p.invoice, p.subscription = id("in_1", draw(k, 12)), id("sub_1", draw(k, 13))
+	p.charge, p.intent = id("ch_3", draw(e.ResourceKey, 10)), id("pi_3", draw(e.ResourceKey, 11))
+	p.invoice, p.subscription = id("in_1", draw(e.ResourceKey, 12)), id("sub_1", draw(e.ResourceKey, 13))
 	text := func(f func(dst []byte) []byte) []byte {
 		start := len(p.mem)
 		p.mem = f(p.mem)
 		return p.mem.since(start)
 	}
 	if key := draw(who, 14); stripeKinds[p.kind].body == "customer" {
-		p.customer = text(func(b []byte) []byte { return appendRandom62(append(b, "cus_T"...), draw(k, 15), 13) })
+		p.customer = text(func(b []byte) []byte { return appendRandom62(append(b, "cus_T"...), draw(e.ResourceKey, 15), 13) })
 	} else {
 		p.customer = text(func(b []byte) []byte { return appendRandom62(append(b, "cus_T"...), key, 13) })
 	}
@@ -65,13 +65,13 @@ func paymentSlots() map[string]slot[payment] {
 		"event_id": func(dst []byte, p *payment) []byte { return appendStripeID(dst, "evt_1", draw(p.e.Key, 1)) },
 		"type":     words(func(p *payment) string { return stripeKinds[p.kind].eventType(p.e) }),
 		"created":  number(func(p *payment) uint64 { return p.created }),
-		"pending":  number(func(p *payment) uint64 { return among(draw(p.e.Key, 20), 1, 3) }),
+		"pending":  number(func(p *payment) uint64 { return among(draw(p.e.Draw, 20), 1, 3) }),
 		"revision": number(func(p *payment) uint64 { return uint64(p.e.Version) }),
 		// Requests of the dashboard and of Stripe itself have no idempotency key.
-		"request_id": either(func(p *payment) bool { return draw(p.e.Key, 21)%4 == 0 }, literal[payment]("null"), func(dst []byte, p *payment) []byte {
+		"request_id": either(func(p *payment) bool { return draw(p.e.Draw, 21)%4 == 0 }, literal[payment]("null"), func(dst []byte, p *payment) []byte {
 			return append(appendRandom62(append(dst, `"req_`...), draw(p.e.Key, 22), 14), '"')
 		}),
-		"idempotency_key": either(func(p *payment) bool { return draw(p.e.Key, 21)%4 == 0 }, literal[payment]("null"), func(dst []byte, p *payment) []byte {
+		"idempotency_key": either(func(p *payment) bool { return draw(p.e.Draw, 21)%4 == 0 }, literal[payment]("null"), func(dst []byte, p *payment) []byte {
 			return append(appendGUID(append(dst, '"'), draw(p.e.Key, 23), 4), '"')
 		}),
 		"name": func(dst []byte, p *payment) []byte {
@@ -83,7 +83,7 @@ func paymentSlots() map[string]slot[payment] {
 		"zip":           words(func(p *payment) string { return p.home.zip }),
 		"province_code": words(func(p *payment) string { return p.home.provinceCode }),
 		"phone": func(dst []byte, p *payment) []byte {
-			return strconv.AppendUint(append(dst, "+1"...), among(draw(p.e.ResourceKey, 24), 2_012_000_000, 9_899_999_999), 10)
+			return strconv.AppendUint(append(dst, "+1"...), among(draw(p.e.ResourceDraw, 24), 2_012_000_000, 9_899_999_999), 10)
 		},
 	}
 	addPaymentIDs(slots)
@@ -148,32 +148,32 @@ func addPaymentFacts(slots map[string]slot[payment]) {
 		return append(append(append(dst, pick(adjectives, draw(p.unit, 41))...), ' '), pick([]string{"Basic", "Team", "Plus", "Business"}, draw(p.unit, 42))...)
 	}
 	slots["description"] = func(dst []byte, p *payment) []byte {
-		dst = append(append(dst, pick(adjectives, draw(p.e.ResourceKey, 43))...), ' ')
-		dst = append(dst, pick(products, draw(p.e.ResourceKey, 44))...)
-		return strconv.AppendUint(append(dst, ", order "...), among(draw(p.e.ResourceKey, 45), 10_000, 99_999), 10)
+		dst = append(append(dst, pick(adjectives, draw(p.e.ResourceDraw, 43))...), ' ')
+		dst = append(dst, pick(products, draw(p.e.ResourceDraw, 44))...)
+		return strconv.AppendUint(append(dst, ", order "...), among(draw(p.e.ResourceDraw, 45), 10_000, 99_999), 10)
 	}
 	slots["order"] = func(dst []byte, p *payment) []byte {
-		return strconv.AppendUint(append(dst, "ord_"...), among(draw(p.e.ResourceKey, 46), 1_000_000, 9_999_999), 10)
+		return strconv.AppendUint(append(dst, "ord_"...), among(draw(p.e.ResourceDraw, 46), 1_000_000, 9_999_999), 10)
 	}
 	slots["channel"] = words(func(p *payment) string {
-		return pick([]string{"web", "ios", "android", "partner", "phone"}, draw(p.e.ResourceKey, 47))
+		return pick([]string{"web", "ios", "android", "partner", "phone"}, draw(p.e.ResourceDraw, 47))
 	})
 	slots["number_prefix"] = func(dst []byte, p *payment) []byte {
 		const letters = "0123456789ABCDEF"
-		for x, i := draw(p.e.ResourceKey, 48), 0; i < 8; i++ {
+		for x, i := draw(p.e.ResourceDraw, 48), 0; i < 8; i++ {
 			dst = append(dst, letters[x&15])
 			x >>= 4
 		}
 		return dst
 	}
-	slots["number"] = number(func(p *payment) uint64 { return among(draw(p.e.ResourceKey, 49), 1000, 9999) })
+	slots["number"] = number(func(p *payment) uint64 { return among(draw(p.e.ResourceDraw, 49), 1000, 9999) })
 	slots["account_name"] = literal[payment]("Larkfield & Sons")
 	slots["domain"] = literal[payment]("shop.larkfield.example")
 }
 
 func addCardFacts(slots map[string]slot[payment]) {
 	drawn := func(salt, lo, hi uint64) slot[payment] {
-		return number(func(p *payment) uint64 { return among(draw(p.e.ResourceKey, salt), lo, hi) })
+		return number(func(p *payment) uint64 { return among(draw(p.e.ResourceDraw, salt), lo, hi) })
 	}
 	slots["risk"] = drawn(50, 0, 64)
 	slots["exp_month"] = drawn(51, 1, 12)
@@ -182,10 +182,10 @@ func addCardFacts(slots map[string]slot[payment]) {
 	slots["network_transaction"] = drawn(54, 100_000_000_000_000, 999_999_999_999_999)
 	slots["authorization"] = drawn(55, 100_000, 999_999)
 	slots["brand"] = words(func(p *payment) string {
-		return pick([]string{"visa", "visa", "mastercard", "amex", "discover"}, draw(p.e.ResourceKey, 56))
+		return pick([]string{"visa", "visa", "mastercard", "amex", "discover"}, draw(p.e.ResourceDraw, 56))
 	})
 	slots["funding"] = words(func(p *payment) string {
-		return pick([]string{"credit", "debit", "prepaid"}, draw(p.e.ResourceKey, 57))
+		return pick([]string{"credit", "debit", "prepaid"}, draw(p.e.ResourceDraw, 57))
 	})
 	slots["descriptor"] = literal[payment]("LARKFIELD SONS")
 }

@@ -98,7 +98,8 @@ type Queue interface {
 	// Receive leases up to max jobs that are due, oldest due first. It blocks until there is at least one or ctx
 	// ends; it then returns ctx's error.
 	Receive(ctx context.Context, max int) ([]Lease, error)
-	// Settle ends a lease. ErrLeaseLost: it lapsed or was settled before; nothing changed. Concurrent calls share one durable write.
+	// Settle ends a lease. ErrLeaseLost: it lapsed or was settled before; nothing changed. It survives the death of every process; a loss of power may take
+	// it back, and the job is then leased once more, as after any crash of its worker. Concurrent calls share one write.
 	Settle(ctx context.Context, lease Lease, outcome Outcome) error
 	// Close stops taking calls, finishes those that are under way and releases what Open took. Leases that are still out
 	// lapse by themselves. The second call returns nil.

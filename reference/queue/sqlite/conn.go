@@ -111,6 +111,12 @@ func (c *conn) exec(query string, args ...driver.Value) (changed, rowid int64, e
 	return changed, rowid, err
 }
 
+// run runs a statement that takes effect when it is prepared, as some pragmas do, and so cannot be kept.
+func (c *conn) run(query string) error {
+	_, err := c.raw.(driver.ExecerContext).ExecContext(context.Background(), query, nil)
+	return err
+}
+
 // query calls each for every row. The row's slice is used again for the next one; strings and blobs in it stay valid.
 func (c *conn) query(query string, each func(row []driver.Value) error, args ...driver.Value) (err error) {
 	s, err := c.prepare(query)

@@ -31,7 +31,7 @@ func (q *Queue) Enqueue(ctx context.Context, jobs ...queue.Job) error {
 	if err != nil {
 		return fmt.Errorf("enqueue: %w", err)
 	}
-	o := newOperation(func(t *tx) error {
+	o := newDurable(func(t *tx) error {
 		for _, row := range rows {
 			if err := t.insert(row); err != nil {
 				return fmt.Errorf("store event %q of %s: %w", row.job.EventID, row.job.Provider, err)
@@ -115,7 +115,7 @@ func (q *Queue) Redrive(ctx context.Context, provider, eventID string) error {
 	}
 	defer q.calls.Done()
 	found := false
-	err := q.writer.do(ctx, newOperation(func(t *tx) error {
+	err := q.writer.do(ctx, newDurable(func(t *tx) error {
 		changed, _, err := t.conn.exec(sqlRedrive, t.now, provider, eventID)
 		if err != nil {
 			return err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync/atomic"
 )
 
@@ -18,6 +19,9 @@ const (
 type operation struct {
 	// bytes is about how much it writes.
 	bytes int
+	// durable: its caller must not be answered before the disk has it. Leases and settlements are not: what a loss of power takes of them is
+	// done again, as after any crash, and every later sync covers them, because there is one log.
+	durable bool
 	// run does the work. It may run twice, if its first transaction was rolled back for another's sake.
 	run func(*tx) error
 	// undo, if not nil, gives the operation that takes back what a success gave to a caller who had left by then.
@@ -33,8 +37,16 @@ const (
 	stateAbandoned        // the caller left
 )
 
+// newOperation makes an operation whose loss costs a repetition and nothing else.
 func newOperation(run func(*tx) error) *operation {
 	return &operation{run: run, result: make(chan error, 1)}
+}
+
+// newDurable makes an operation that is answered when it is on the disk.
+func newDurable(run func(*tx) error) *operation {
+	o := newOperation(run)
+	o.durable = true
+	return o
 }
 
 // abandon reports whether the caller left before the answer came.
@@ -70,6 +82,7 @@ type writer struct {
 	lock    *fairLock
 	ops     chan *operation
 	undo    []*operation
+	synced  bool // transactions of the connection are synced
 	stopped chan struct{}
 }
 
@@ -82,7 +95,7 @@ func openWriter(ctx context.Context, q *Queue) (*writer, error) {
 	if err != nil {
 		return nil, errors.Join(err, lock.close())
 	}
-	return &writer{queue: q, conn: c, lock: lock, ops: make(chan *operation, maxBatchOps), stopped: make(chan struct{})}, nil
+	return &writer{queue: q, conn: c, lock: lock, synced: true, ops: make(chan *operation, maxBatchOps), stopped: make(chan struct{})}, nil
 }
 
 // do hands an operation to the writer and waits for its answer or for the end of ctx.
@@ -192,6 +205,9 @@ func (w *writer) commit(batch []*operation) (errs []error, due bool) {
 
 // transact is one transaction. failed reports that err is an operation's own.
 func (w *writer) transact(batch []*operation) (failed, due bool, err error) {
+	if err := w.sync(slices.ContainsFunc(batch, func(o *operation) bool { return o.durable })); err != nil {
+		return false, false, err
+	}
 	if _, _, err := w.conn.exec(sqlBegin); err != nil {
 		return false, false, fmt.Errorf("begin a transaction: %w", err)
 	}
@@ -218,6 +234,22 @@ func (w *writer) transact(batch []*operation) (failed, due bool, err error) {
 		return false, false, fmt.Errorf("commit: %w", err)
 	}
 	return false, t.due, nil
+}
+
+// sync decides whether the next transactions are synced. A process that only receives or only works never switches.
+func (w *writer) sync(durable bool) error {
+	if w.queue.opts.Synchronous != SynchronousFull || w.synced == durable {
+		return nil
+	}
+	level := SynchronousNormal
+	if durable {
+		level = SynchronousFull
+	}
+	if err := w.conn.run("PRAGMA synchronous = " + level); err != nil {
+		return fmt.Errorf("set how transactions are synced: %w", err)
+	}
+	w.synced = durable
+	return nil
 }
 
 func (w *writer) answer(batch []*operation, errOf func(i int) error) {
