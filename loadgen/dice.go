@@ -26,7 +26,6 @@ const (
 	forDeliveryKey
 	forNewDeliveryKey
 	forResourceKey
-	forResourceDraw
 	forVersions
 	forDuplicate
 	forDuplicateTime
@@ -42,6 +41,7 @@ const (
 	forPoison
 	forPoisonItem
 	forJitter
+	forResourceDraw
 )
 
 // withRun returns the dice for what must differ from run to run: ids.

@@ -168,6 +168,7 @@ func (t *referenceTarget) close(ctx context.Context) error {
 	for _, f := range t.files {
 		err = errors.Join(err, f.Close(), removeIfEmpty(f.Name()))
 	}
+	_ = os.Remove(t.logs) // which stays if a log is left in it
 	return err
 }
 

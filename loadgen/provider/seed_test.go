@@ -24,7 +24,8 @@ func TestAnotherRunDiffersInIDsOnly(t *testing.T) {
 			a.Header, b.Header = http.Header{}, http.Header{}
 			p.Render(&a, provider.Delivery{Key: 1, Attempt: 1, Events: []provider.Event{one}})
 			p.Render(&b, provider.Delivery{Key: 1, Attempt: 1, Events: []provider.Event{other}})
-			if d := len(a.Body) - len(b.Body); d < -48 || d > 48 { // ids in decimal differ in length
+			// Ids in decimal differ in length, and so do the names of GitHub's repositories, which are ids and stand in dozens of URLs.
+			if d := len(a.Body) - len(b.Body); max(d, -d) > 48+len(a.Body)/10 {
 				t.Fatalf("%s: event %d (%s) has %d bytes in one run and %d in the other", p.Name, n, p.Type(one), len(a.Body), len(b.Body))
 			}
 		}
