@@ -406,7 +406,7 @@ func TestCancelLeavesBlockedUnsent(t *testing.T) {
 		defer cancel()
 		g, books := bubble(t, plain(evenly(0), 10), wholeDay(60), answer(200, 100*time.Millisecond))
 		g.MaxInFlight = 2
-		if err := g.Run(ctx); err != context.DeadlineExceeded {
+		if err := g.Run(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("Run = %v, want %v", err, context.DeadlineExceeded)
 		}
 		if len(books.attempts) != 2 || len(books.deliveries) != 10 {
