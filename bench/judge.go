@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"floodproof/reports"
+	"floodproof/reports/verdict"
 )
 
 const judgeSynopsis = "judge [--json] LEDGER"
@@ -27,14 +28,14 @@ func judgeVerb(_ context.Context, p *Program, args []string) (int, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = filepath.Join(path, reports.LedgerFile)
 	}
-	full, err := reports.Load(path)
+	v, err := verdict.JudgeFile(path)
 	if err != nil {
-		return ExitUsage, fmt.Errorf("judge: %w", err)
+		return ExitUsage, fmt.Errorf("%s: %w", path, err)
 	}
 	if *asJSON {
-		err = json.NewEncoder(p.Stdout).Encode(full.Verdict)
+		err = json.NewEncoder(p.Stdout).Encode(v)
 	} else {
-		err = p.text(full)
+		err = p.text(&reports.Report{Path: path, Verdict: v})
 	}
-	return statusOf(full.Verdict.Outcome), err
+	return statusOf(v.Outcome), err
 }
