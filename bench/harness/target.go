@@ -16,8 +16,8 @@ import (
 	"floodproof/reference/queue"
 )
 
-// workerNice is by how much workers give way to receivers where both want the same processor: a provider waits for a receiver, nobody for a worker. On a
-// machine with two cores it halves the receiver's p99 in a burst.
+// workerNice is by how much workers give way to receivers where both want the same processor: a provider waits for a receiver, nobody for a worker. On
+// two shared cores at a flat 2,000/s the ack p99 was 28 ms without and 20 ms with it, medians of three interleaved runs.
 const workerNice = 5
 
 // referenceTarget is the pipeline of this repository as the thing under test: receivers and workers as processes on one backend.

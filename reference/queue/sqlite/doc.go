@@ -48,7 +48,7 @@
 // and would be one more process whose death stops everybody.
 //
 // Note: an Enqueue of 1.5 KB reaches about an eighth of the rate of a bare append with one sync per 64 payloads, the ceiling of any design, and takes
-// several times its processor time, most of it SQLite's, and of that most in system calls. A worker that
+// several times its processor time (measured with zstd bodies and pages of 4 KiB, before s2 and 16 KiB). A worker that
 // claims and settles everything in another process leaves it about two thirds of its rate.
 //
 // Note: the driver's connection is used directly and not through database/sql, which took 8 % of the insert rate and would hide on which

@@ -20,7 +20,7 @@ const maxBlob = 1_000_000_000
 // replaced takes all of them with it.
 //
 // Note: zstd at its fastest level makes bodies a quarter smaller and takes four times as long in a busy receiver, where its
-// tables are never in the processor's cache: a quarter of the receiver's time for one part in seven of the disk.
+// tables are never in the processor's cache. There it was a quarter of the receiver's time.
 func encode(payload []byte) (encoding int64, body []byte) {
 	compressed := s2.Encode(nil, payload)
 	if len(compressed) < len(payload) {
