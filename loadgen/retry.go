@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"floodproof/loadgen/provider"
 	"floodproof/reports/ledger"
 )
 
@@ -27,7 +28,7 @@ func (j *job) after(o *outcome, c *clock, d dice, start time.Time) ledger.Then {
 		return ledger.Settled
 	case j.class == ledger.Forged || j.class == ledger.Malformed:
 		return ledger.Exhausted // whoever sends these does not insist
-	case o.result == ledger.Refused && from.Ends != nil && from.Ends(o.status):
+	case from.Ends != nil && from.Ends(o.answer(j.try, start)):
 		return ledger.Ended
 	case j.try > len(from.Delays):
 		return ledger.Exhausted
@@ -42,6 +43,14 @@ func (j *job) after(o *outcome, c *clock, d dice, start time.Time) ledger.Then {
 		j.notBefore = max(j.notBefore, o.done+retryAfter(o.retryAfter, start.Add(o.done)))
 	}
 	return ledger.Retry
+}
+
+// answer is the outcome as the provider's rules take it.
+func (o *outcome) answer(attempt int, start time.Time) provider.Answer {
+	return provider.Answer{
+		Attempt: attempt, Status: o.status, Connected: o.result != ledger.Unconnected, Elapsed: o.done - o.start,
+		RetryAfter: retryAfter(o.retryAfter, start.Add(o.done)),
+	}
 }
 
 // retryAfter reads a Retry-After header, seconds or a date (RFC 9110, section 10.2.3). A header that is neither asks for nothing.

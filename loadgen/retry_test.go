@@ -146,7 +146,7 @@ func TestRetryJitterIsSeededAndBounded(t *testing.T) {
 }
 
 func TestWhatFollowsAnAttempt(t *testing.T) {
-	gone := func(p *provider.Provider) { p.Ends = func(status int) bool { return status == 410 } }
+	gone := func(p *provider.Provider) { p.Ends = func(a provider.Answer) bool { return a.Status == 410 } }
 	tests := []struct {
 		name   string
 		change func(*provider.Provider)

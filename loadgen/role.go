@@ -3,6 +3,7 @@ package loadgen
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"maps"
 	"math/bits"
@@ -63,6 +64,9 @@ func (r *role) batch(bits uint64) int {
 // without a time stamp cannot expire, and without any signature there is nothing to forge.
 func (r *role) probe(day time.Time) {
 	r.wrong = wrongSecret(r.Secrets)
+	if newSecret := r.Provider.NewSecret; newSecret != nil {
+		r.wrong = newSecret(sha256.Sum256([]byte(r.Secrets[0])))
+	}
 	event := provider.Event{Key: 1, Draw: 1, ResourceKey: 1, ResourceDraw: 1, Version: 1, At: day}
 	pl := plan{slot: &slot{role: r, events: []provider.Event{event}}, key: 1}
 	now := day.Add(time.Hour)

@@ -45,11 +45,20 @@ func (rc *Receiver) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	answer(w, why.status, string(body)+"\n")
 }
 
-// checkContent refuses what the providers' rules do not read: anything but plain JSON.
-func checkContent(h http.Header) error {
+// greeting is the body of a 200 that says nothing about events.
+type greeting string
+
+func (greeting) Error() string { return "a greeting, not a delivery" }
+
+// checkContent refuses what the providers' rules do not read: anything but plain JSON, or a form where the provider sends forms.
+func checkContent(h http.Header, of hook) error {
+	want, wrong := "application/json", errType
+	if _, forms := of.(formHook); forms {
+		want, wrong = "application/x-www-form-urlencoded", errFormType
+	}
 	kind, _, _ := strings.Cut(h.Get("Content-Type"), ";")
-	if !strings.EqualFold(strings.TrimSpace(kind), "application/json") {
-		return errType
+	if !strings.EqualFold(strings.TrimSpace(kind), want) {
+		return wrong
 	}
 	if coding := h.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
 		return errEncoding

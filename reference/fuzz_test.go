@@ -29,7 +29,7 @@ func fuzzSplit(f *testing.F, provider string, headers [3]string) {
 				d.header.Set(headers[i], value)
 			}
 		}
-		jobs, err := hooks()[provider].split(d)
+		jobs, err := testHook(t, provider, testSecret).split(d)
 		if err != nil {
 			if len(jobs) != 0 {
 				t.Errorf("refused (%v) and made %d jobs", err, len(jobs))
@@ -79,20 +79,20 @@ func FuzzKlaviyoSplit(f *testing.F) {
 // FuzzSignatureHeaders gives every provider's verify any headers and any body. Whatever is accepted must hold a signature
 // that an independent computation over the same bytes finds in it too.
 func FuzzSignatureHeaders(f *testing.F) {
-	for i, provider := range Providers() {
+	for i, provider := range firstFive() {
 		s := sign(provider, goodBody(provider))
 		f.Add(uint8(i), []byte(s.body), signatureOf(s), stampOf(s))
 		f.Add(uint8(i), []byte(s.body), signatureOf(s)+",v1=00", " "+stampOf(s))
 	}
 	f.Fuzz(func(t *testing.T, which uint8, body []byte, signature, stamp string) {
-		provider := Providers()[int(which)%len(Providers())]
-		d := &delivery{header: http.Header{}, body: body, method: http.MethodPost, urls: []string{"http://hooks.test/webhooks/hubspot"}, now: signingNow}
+		provider := firstFive()[int(which)%len(firstFive())]
+		d := &delivery{header: http.Header{}, body: body, method: http.MethodPost, url: func() string { return "http://hooks.test/webhooks/hubspot" }, now: signingNow}
 		signatureHeader, stampHeader := signatureHeaders(provider)
 		d.header.Set(signatureHeader, signature)
 		if stampHeader != "" {
 			d.header.Set(stampHeader, stamp)
 		}
-		err := hooks()[provider].verify(d, newKeyring([]Secret{"another", testSecret}), window{DefaultTolerance, DefaultTolerance})
+		err := testHook(t, provider, "another", testSecret).verify(d, window{DefaultTolerance, DefaultTolerance})
 		if err == nil && !reallySigned(provider, string(body), signature, stamp) {
 			t.Errorf("%s accepted signature %q, time stamp %q of body %q", provider, signature, stamp, body)
 		}

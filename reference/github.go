@@ -15,9 +15,11 @@ import (
 // Event id: X-GitHub-Delivery, which stays the same when a delivery is sent again by hand. GitHub never retries by itself, so what is not stored here at the first try is gone.
 // Source: https://docs.github.com/webhooks/using-webhooks/handling-failed-webhook-deliveries (read November 2026).
 // Note: the webhook must be set to the content type application/json; the form encoding is answered 415.
-type githubHook struct{}
+type githubHook struct{ keys keyring }
 
-func (githubHook) verify(d *delivery, keys keyring, _ window) error {
+func newGitHubHook(secrets []Secret) (hook, error) { return githubHook{newKeyring(secrets)}, nil }
+
+func (h githubHook) verify(d *delivery, _ window) error {
 	value, ok := strings.CutPrefix(onlyHeader(d.header, "X-Hub-Signature-256"), "sha256=")
 	if !ok {
 		return errUnsigned
@@ -26,7 +28,7 @@ func (githubHook) verify(d *delivery, keys keyring, _ window) error {
 	if !ok {
 		return errUnsigned
 	}
-	if !keys.signed([]digest{sent}, "", d.body, "") {
+	if !h.keys.signed([]digest{sent}, "", d.body, "") {
 		return errForged
 	}
 	return nil

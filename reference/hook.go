@@ -13,23 +13,40 @@ import (
 	"floodproof/reference/queue"
 )
 
-// hook is what the receiver knows about one provider: whether a delivery is genuine, and which events it carries.
+// hook is what the receiver knows about one provider: whether a delivery is genuine, and which events it carries. It holds the active secrets, ready to use,
+// and is safe for concurrent use.
 //
-// verify sees the raw bytes and looks at nothing else in them; split runs only after it returned nil.
+// verify sees the raw bytes and looks at nothing else in them, unless the signature stands in the body; split runs only after it returned nil.
 // Both return a *refusal.
 type hook interface {
-	verify(d *delivery, keys keyring, w window) error
+	verify(d *delivery, w window) error
 	split(d *delivery) ([]queue.Job, error)
 }
 
+// formHook is a hook whose provider sends application/x-www-form-urlencoded instead of JSON.
+type formHook interface {
+	hook
+	takesForms()
+}
+
+// greeter is a hook whose provider begins with a request that is no delivery (a challenge to echo, an unsigned ping). It is asked before verify,
+// so it must not believe anything. ok is false for everything else.
+type greeter interface {
+	greet(d *delivery) (answer string, ok bool)
+}
+
+// newHook makes the hook of one provider from its active secrets, of which there is at least one, none empty. An error says what is wrong with
+// the form of a secret, without showing it.
+type newHook func(secrets []Secret) (hook, error)
+
 // hooks are the providers that the receiver speaks, by the name in their path.
-func hooks() map[string]hook {
-	return map[string]hook{
-		"stripe":  stripeHook{},
-		"shopify": shopifyHook{},
-		"hubspot": hubspotHook{},
-		"github":  githubHook{},
-		"klaviyo": klaviyoHook{},
+func hooks() map[string]newHook {
+	return map[string]newHook{
+		"stripe":  newStripeHook,
+		"shopify": newShopifyHook,
+		"hubspot": newHubSpotHook,
+		"github":  newGitHubHook,
+		"klaviyo": newKlaviyoHook,
 	}
 }
 
@@ -64,6 +81,7 @@ var (
 	errTooLarge   = &refusal{http.StatusRequestEntityTooLarge, "body is too large"}
 	errBatch      = &refusal{http.StatusRequestEntityTooLarge, "too many events in one request"}
 	errType       = &refusal{http.StatusUnsupportedMediaType, "content type must be application/json"}
+	errFormType   = &refusal{http.StatusUnsupportedMediaType, "content type must be application/x-www-form-urlencoded"}
 	errEncoding   = &refusal{http.StatusUnsupportedMediaType, "content encoding is not supported"}
 	errBusy       = &refusal{http.StatusServiceUnavailable, "too many requests are waiting, try again"}
 	errQueue      = &refusal{http.StatusServiceUnavailable, "event could not be stored, try again"}

@@ -17,9 +17,11 @@ import (
 //
 // Event id: subscriptionId:objectId:propertyName:occurredAt, because eventId "is not guaranteed to be unique" and attemptNumber is part of the body.
 // Source: https://developers.hubspot.com/docs/api/webhooks (January 2025). A body is an array of up to 100 events; a retry may group them anew.
-type hubspotHook struct{}
+type hubspotHook struct{ keys keyring }
 
-func (hubspotHook) verify(d *delivery, keys keyring, w window) error {
+func newHubSpotHook(secrets []Secret) (hook, error) { return hubspotHook{newKeyring(secrets)}, nil }
+
+func (h hubspotHook) verify(d *delivery, w window) error {
 	stamp := onlyHeader(d.header, "X-Hubspot-Request-Timestamp")
 	millis, ok := decimal(stamp)
 	if !ok {
@@ -33,8 +35,8 @@ func (hubspotHook) verify(d *delivery, keys keyring, w window) error {
 		return err
 	}
 	digests := []digest{sent}
-	for _, url := range d.urls {
-		if keys.signed(digests, d.method+url, d.body, stamp) {
+	for _, url := range hubspotURLs(d.url()) {
+		if h.keys.signed(digests, d.method+url, d.body, stamp) {
 			return nil
 		}
 	}

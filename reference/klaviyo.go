@@ -11,15 +11,17 @@ import (
 // Source: https://developers.klaviyo.com/en/docs/working_with_system_webhooks (6 November 2026).
 //
 // Event id: /data/N/external_id. Klaviyo-Webhook-Id is the id of the subscription, the same on every request.
-type klaviyoHook struct{}
+type klaviyoHook struct{ keys keyring }
 
-func (klaviyoHook) verify(d *delivery, keys keyring, _ window) error {
+func newKlaviyoHook(secrets []Secret) (hook, error) { return klaviyoHook{newKeyring(secrets)}, nil }
+
+func (h klaviyoHook) verify(d *delivery, _ window) error {
 	stamp := onlyHeader(d.header, "Klaviyo-Timestamp")
 	sent, ok := hexDigest(onlyHeader(d.header, "Klaviyo-Signature"))
 	if !ok || stamp == "" {
 		return errUnsigned
 	}
-	if !keys.signed([]digest{sent}, "", d.body, stamp) {
+	if !h.keys.signed([]digest{sent}, "", d.body, stamp) {
 		return errForged
 	}
 	return nil

@@ -81,7 +81,6 @@ type Receiver struct {
 type endpoint struct {
 	name    string
 	hook    hook
-	keys    keyring
 	maxBody int64
 }
 
@@ -151,7 +150,7 @@ func newEndpoints(providers map[string]ProviderConfig) (map[string]*endpoint, []
 		faults = append(faults, fmt.Errorf("set Providers: at least one of %s", strings.Join(Providers(), ", ")))
 	}
 	for name, p := range providers {
-		h, ok := known[name]
+		newHook, ok := known[name]
 		switch {
 		case !ok:
 			faults = append(faults, fmt.Errorf("provider %q is not known: use one of %s", name, strings.Join(Providers(), ", ")))
@@ -159,8 +158,13 @@ func newEndpoints(providers map[string]ProviderConfig) (map[string]*endpoint, []
 			faults = append(faults, fmt.Errorf("provider %q: set its signing secret; unsigned requests are never accepted", name))
 		case p.MaxBody < 0:
 			faults = append(faults, fmt.Errorf("provider %q: MaxBody must not be negative", name))
+		default:
+			h, err := newHook(p.Secrets)
+			if err != nil {
+				faults = append(faults, fmt.Errorf("provider %q: %w", name, err))
+			}
+			endpoints[name] = &endpoint{name: name, hook: h, maxBody: orDefault(p.MaxBody, DefaultMaxBody)}
 		}
-		endpoints[name] = &endpoint{name: name, hook: h, keys: newKeyring(p.Secrets), maxBody: orDefault(p.MaxBody, DefaultMaxBody)}
 	}
 	return endpoints, faults
 }
@@ -174,20 +178,25 @@ func (rc *Receiver) serveWebhook(w http.ResponseWriter, r *http.Request) {
 		rc.refuse(w, r, errProvider)
 		return
 	}
-	if err := rc.accept(w, r, ep); err != nil {
+	err := rc.accept(w, r, ep)
+	if text, ok := errors.AsType[greeting](err); ok {
+		answer(w, http.StatusOK, string(text))
+		return
+	}
+	if err != nil {
 		rc.refuse(w, r, err)
 		return
 	}
 	answer(w, http.StatusOK, answerQueued)
 }
 
-// accept returns nil only when every event of the request is durable in the queue.
+// accept returns nil only when every event of the request is durable in the queue. A greeting is answered with its text and carries no event.
 func (rc *Receiver) accept(w http.ResponseWriter, r *http.Request, ep *endpoint) error {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
 		return errMethod
 	}
-	if err := checkContent(r.Header); err != nil {
+	if err := checkContent(r.Header, ep.hook); err != nil {
 		return err
 	}
 	body, err := readBody(w, r, ep.maxBody)
@@ -195,11 +204,13 @@ func (rc *Receiver) accept(w http.ResponseWriter, r *http.Request, ep *endpoint)
 		return err
 	}
 	now := rc.cfg.Now()
-	d := delivery{header: r.Header, body: body, method: r.Method, now: now}
-	if ep.name == "hubspot" {
-		d.urls = hubspotURLs(rc.publicURL(r))
+	d := delivery{header: r.Header, body: body, method: r.Method, url: func() string { return rc.publicURL(r) }, now: now}
+	if g, ok := ep.hook.(greeter); ok {
+		if text, ok := g.greet(&d); ok {
+			return greeting(text)
+		}
 	}
-	if err := ep.hook.verify(&d, ep.keys, rc.window); err != nil {
+	if err := ep.hook.verify(&d, rc.window); err != nil {
 		return err
 	}
 	jobs, err := ep.hook.split(&d)

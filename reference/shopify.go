@@ -14,14 +14,16 @@ import (
 // Event id: X-Shopify-Event-Id, which is the same for all subscriptions that one change reaches; X-Shopify-Webhook-Id is the id of the delivery.
 // Source: https://shopify.dev/docs/apps/build/webhooks/ignore-duplicates (read November 2026).
 // Note: the headers are not signed. Whoever captured a delivery can send it again under another id; only TLS stands against that.
-type shopifyHook struct{}
+type shopifyHook struct{ keys keyring }
 
-func (shopifyHook) verify(d *delivery, keys keyring, _ window) error {
+func newShopifyHook(secrets []Secret) (hook, error) { return shopifyHook{newKeyring(secrets)}, nil }
+
+func (h shopifyHook) verify(d *delivery, _ window) error {
 	sent, ok := base64Digest(onlyHeader(d.header, "X-Shopify-Hmac-Sha256"))
 	if !ok {
 		return errUnsigned
 	}
-	if !keys.signed([]digest{sent}, "", d.body, "") {
+	if !h.keys.signed([]digest{sent}, "", d.body, "") {
 		return errForged
 	}
 	return nil

@@ -13,9 +13,11 @@ import (
 // Source: https://docs.stripe.com/webhooks (read November 2026) and stripe-go webhook/client.go at a1e3932 (7 August 2026).
 //
 // Event id: /id. Note: Stripe may make two event objects of one change; they are two events here, and only the handler can tell.
-type stripeHook struct{}
+type stripeHook struct{ keys keyring }
 
-func (stripeHook) verify(d *delivery, keys keyring, w window) error {
+func newStripeHook(secrets []Secret) (hook, error) { return stripeHook{newKeyring(secrets)}, nil }
+
+func (h stripeHook) verify(d *delivery, w window) error {
 	stamp, digests, ok := parseStripeSignature(onlyHeader(d.header, "Stripe-Signature"))
 	if !ok {
 		return errUnsigned
@@ -27,7 +29,7 @@ func (stripeHook) verify(d *delivery, keys keyring, w window) error {
 	if err := w.check(seconds*1000, d.now); err != nil {
 		return err
 	}
-	if !keys.signed(digests, stamp+".", d.body, "") {
+	if !h.keys.signed(digests, stamp+".", d.body, "") {
 		return errForged
 	}
 	return nil

@@ -32,9 +32,9 @@ func (Secret) MarshalText() ([]byte, error) { return []byte("[redacted]"), nil }
 type delivery struct {
 	header http.Header
 	body   []byte
-	// method and urls are what HubSpot signs. The urls are the spellings under which the sender may have signed this request.
+	// method and url are what some providers sign; url returns the one under which the sender addressed the request.
 	method string
-	urls   []string
+	url    func() string
 	now    time.Time
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -57,10 +58,10 @@ func publishedVectors() []vector {
 }
 
 // delivery renders a vector as the receiver would see it at the moment of its signing.
-func (v vector) delivery(t *testing.T) (hook, *delivery) {
+func (v vector) delivery(t *testing.T) (name string, d *delivery) {
 	t.Helper()
-	d := &delivery{header: http.Header{}, body: []byte(v.Body), method: http.MethodPost, urls: []string{v.URL}}
-	name := strings.TrimSuffix(v.Provider, "-v3")
+	d = &delivery{header: http.Header{}, body: []byte(v.Body), method: http.MethodPost, url: func() string { return v.URL }}
+	name = strings.TrimSuffix(v.Provider, "-v3")
 	switch name {
 	case "stripe":
 		d.header.Set("Stripe-Signature", v.Signature)
@@ -79,24 +80,37 @@ func (v vector) delivery(t *testing.T) (hook, *delivery) {
 		d.header.Set("Klaviyo-Signature", v.Signature)
 		d.header.Set("Klaviyo-Timestamp", v.Timestamp)
 	}
-	return hooks()[name], d
+	return name, d
 }
+
+// testHook is the hook of a provider with these secrets.
+func testHook(t testing.TB, provider string, secrets ...Secret) hook {
+	t.Helper()
+	h, err := hooks()[provider](secrets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// firstFive are the providers that share the tests in this file; the others bring files of their own.
+func firstFive() []string { return []string{"github", "hubspot", "klaviyo", "shopify", "stripe"} }
 
 func checkVector(t *testing.T, v vector) {
 	t.Helper()
 	w := window{past: DefaultTolerance, future: DefaultTolerance}
-	h, d := v.delivery(t)
-	if err := h.verify(d, newKeyring([]Secret{Secret(v.Secret)}), w); err != nil {
+	name, d := v.delivery(t)
+	if err := testHook(t, name, Secret(v.Secret)).verify(d, w); err != nil {
 		t.Errorf("%s (%s): refused: %v", v.Provider, v.Source, err)
 	}
-	if err := h.verify(d, newKeyring([]Secret{"the secret before", Secret(v.Secret)}), w); err != nil {
+	if err := testHook(t, name, "the secret before", Secret(v.Secret)).verify(d, w); err != nil {
 		t.Errorf("%s: refused while the secret is being replaced: %v", v.Provider, err)
 	}
-	if err := h.verify(d, newKeyring([]Secret{Secret(v.Secret + "x")}), w); !errors.Is(err, errForged) {
+	if err := testHook(t, name, Secret(v.Secret+"x")).verify(d, w); !errors.Is(err, errForged) {
 		t.Errorf("%s with another secret: got %v, want %v", v.Provider, err, errForged)
 	}
 	d.body[len(d.body)/2] ^= 1
-	if err := h.verify(d, newKeyring([]Secret{Secret(v.Secret)}), w); !errors.Is(err, errForged) {
+	if err := testHook(t, name, Secret(v.Secret)).verify(d, w); !errors.Is(err, errForged) {
 		t.Errorf("%s with another body: got %v, want %v", v.Provider, err, errForged)
 	}
 }
@@ -107,7 +121,7 @@ func TestPublishedVectors(t *testing.T) {
 		checkVector(t, v)
 		covered[strings.TrimSuffix(v.Provider, "-v3")] = true
 	}
-	for _, name := range Providers() {
+	for _, name := range firstFive() {
 		if !covered[name] {
 			t.Errorf("provider %s has no vector", name)
 		}
@@ -133,12 +147,12 @@ func TestVectorFile(t *testing.T) {
 	}
 	checked := map[string]bool{}
 	for _, v := range vectors {
-		if name := strings.TrimSuffix(v.Provider, "-v3"); hooks()[name] != nil {
+		if name := strings.TrimSuffix(v.Provider, "-v3"); slices.Contains(firstFive(), name) {
 			checkVector(t, v)
 			checked[name] = true
 		}
 	}
-	for _, name := range Providers() {
+	for _, name := range firstFive() {
 		if !checked[name] {
 			t.Errorf("%s has no vector for %s", path, name)
 		}

@@ -32,7 +32,7 @@ func (r *run) serveSink(ctx context.Context, helpers *sync.WaitGroup) error {
 func (r *run) targetEnv() []string {
 	env := []string{SinkVariable + "=" + r.sinkURL}
 	for name, secret := range r.secrets {
-		env = append(env, SecretVariable(name)+"="+secret)
+		env = append(env, SecretVariable(name)+"="+verification(name, secret))
 	}
 	return env
 }

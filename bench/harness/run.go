@@ -68,7 +68,7 @@ func Run(ctx context.Context, p Plan) (*Result, error) {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(memoryLimit))
 	r := &run{plan: p, start: time.Now(), secrets: map[string]string{}, sent: map[uint32][]uint64{}}
 	for _, prov := range provider.All() {
-		r.secrets[prov.Name] = randomSecret()
+		r.secrets[prov.Name] = randomSecret(prov)
 	}
 	end, err := r.play(ctx)
 	if err != nil {

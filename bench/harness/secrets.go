@@ -5,6 +5,8 @@ import (
 	"encoding/base32"
 	"encoding/hex"
 	"strings"
+
+	"floodproof/loadgen/provider"
 )
 
 // randomID is n characters that nobody can guess, of letters and digits.
@@ -14,11 +16,22 @@ func randomID(n int) string {
 	return strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(raw))[:n]
 }
 
-// randomSecret is a signing secret for one provider and one run.
-func randomSecret() string {
-	raw := make([]byte, 24)
-	_, _ = rand.Read(raw)
-	return "whsec_" + hex.EncodeToString(raw)
+// randomSecret is a signing secret for one provider and one run, in that provider's form.
+func randomSecret(p *provider.Provider) string {
+	var raw [32]byte
+	_, _ = rand.Read(raw[:])
+	if p.NewSecret != nil {
+		return p.NewSecret(raw)
+	}
+	return "whsec_" + hex.EncodeToString(raw[:24])
+}
+
+// verification is what a target is given to verify a provider's signatures.
+func verification(name, secret string) string {
+	if p, ok := provider.Find(name); ok && p.Verification != nil {
+		return p.Verification(secret)
+	}
+	return secret
 }
 
 // SecretVariable is the environment variable in which a target finds a provider's secret.

@@ -41,6 +41,25 @@ type Delivery struct {
 	Attempt int
 	// Malformed asks for a body that is not what the provider's content type promises (cut JSON), correctly signed.
 	Malformed bool
+	// Last is how the attempt before this one ended, the zero Answer for the first: some providers say so in a header.
+	Last Answer
+}
+
+// Answer is how an attempt ended, as its provider sees it. The zero value is no attempt.
+type Answer struct {
+	// Attempt is the attempt that ended, from 1.
+	Attempt int
+	// Status is the HTTP status, 0 if none came in time.
+	Status int
+	// Connected: a byte of the request was written. Without it the provider saw a connection error.
+	Connected bool
+	// TimedOut: the provider's own time-out ended the attempt.
+	TimedOut bool
+	// Elapsed is how long the attempt took.
+	Elapsed time.Duration
+	// Header are the answer's headers, nil without one. RetryAfter is the wait that its Retry-After asks for, 0 without one.
+	Header     http.Header
+	RetryAfter time.Duration
 }
 
 // Request is what goes on the wire. Render and Sign append to Body and set Header; the caller may reuse it after Reset.
@@ -83,10 +102,29 @@ type Provider struct {
 	DelaysAssumed bool
 	// Jitter is the share by which a delay varies, uniformly in both directions: 0.2 is plus or minus 20 %.
 	Jitter float64
-	// Ends reports whether a status that is not a success ends the schedule. Nil: none does.
-	Ends func(status int) bool
-	// RetryAfter: the provider honours Retry-After.
+	// Ends reports whether an answer that is not a success ends the schedule. Nil: none does.
+	Ends func(Answer) bool
+	// RetryAfter: the provider honours Retry-After, as a lower bound of the wait.
 	RetryAfter bool
+	// Delay, if not nil, makes the wait before the next attempt of the one in Delays; jitter comes on top. It then has to heed Retry-After by itself.
+	Delay func(a Answer, scheduled time.Duration) time.Duration
+	// Resend: an attempt that failed without an answer in less than this is sent once more at once, the same bytes, as part of the
+	// same scheduled attempt. 0: never.
+	Resend time.Duration
+	// LeavesOpen: at its time-out the provider goes on with the next attempt and leaves the request open, instead of closing its connection.
+	LeavesOpen bool
+	// InOrder: a delivery is sent only after all before it succeeded or were given up (a queue per endpoint).
+	InOrder bool
+	// MaxInFlight is how many requests the provider has under way at an endpoint at once, 0 where it publishes none.
+	MaxInFlight int
+	// ConnectTimeout is how long connecting may take, 0 where that is only part of Timeout.
+	ConnectTimeout time.Duration
+	// Disable is when the provider gives the endpoint up. The zero value: never.
+	Disable Disable
+	// Resends: the provider is known to send events again that were answered with success.
+	Resends bool
+	// HTTP10: requests are HTTP/1.0, one per connection.
+	HTTP10 bool
 	// MaxBatch is the largest number of events in one request, 1 for most.
 	MaxBatch int
 	// MeanBatch is the mean number of events in one request, 1 if MaxBatch is 1.
@@ -107,8 +145,25 @@ type Provider struct {
 	Sign func(*Request, Signing)
 	// Tamper changes one value in a rendered body so that it stays parseable (a forgery that was altered after signing).
 	Tamper func(body []byte)
+	// NewSecret makes a signing secret in the provider's own form from 32 random bytes. Nil: any text will do.
+	NewSecret func(random [32]byte) string
+	// Verification returns what the receiver is given to verify what is signed with a secret: the public half, where the scheme has
+	// one. Nil: the secret itself.
+	Verification func(secret string) string
 	// PayloadOf returns the bytes within a rendered body that stand for its i-th event: the whole body, or the i-th item of a batch.
 	PayloadOf func(body []byte, i int) []byte
+}
+
+// Disable says when a provider gives an endpoint up: events after that are never sent. It is applied only if the scenario asks for it.
+type Disable struct {
+	// Failures is how many deliveries in a row have to fail for good, 0 if their number does not matter.
+	Failures int
+	// Attempts is how many attempts in a row have to fail, 0 if their number does not matter.
+	Attempts int
+	// After is how long there has to be nothing but failure, in the provider's own time, 0 if that does not matter.
+	After time.Duration
+	// On reports whether one answer is enough (410 Gone). Nil: none is.
+	On func(Answer) bool
 }
 
 // Success reports whether a status means delivered.

@@ -66,7 +66,7 @@ func TestPublishedBehaviour(t *testing.T) {
 			if p.Success(status) != success {
 				t.Errorf("%s: Success(%d) = %v", p.Name, status, !success)
 			}
-			if p.Ends != nil && p.Ends(status) {
+			if p.Ends != nil && p.Ends(provider.Answer{Attempt: 1, Status: status, Connected: true}) {
 				t.Errorf("%s: %d ends the schedule", p.Name, status)
 			}
 		}
