@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	"floodproof/reference/queue"
@@ -24,7 +25,19 @@ func (r *workerRun) work(lease queue.Lease) {
 		r.settle(lease, outcome)
 		return
 	}
-	lease, held, err := r.handle(lease)
+	h, ok := r.hold(lease)
+	if !ok {
+		r.counters.lost.Add(1)
+		return
+	}
+	err := errExited
+	defer func() { r.conclude(h, err) }() // also when the handler ends its goroutine
+	err = r.call(h.ctx, lease)
+}
+
+// conclude settles a lease whose handler has ended.
+func (r *workerRun) conclude(h *holding, err error) {
+	lease, held := h.end()
 	if !held {
 		r.counters.lost.Add(1)
 		r.log.Debug("lease ended before its handler", "provider", lease.Provider, "event", lease.EventID, "attempt", lease.Attempt, "err", err)
@@ -51,35 +64,58 @@ func (r *workerRun) note(lease queue.Lease, outcome queue.Outcome, err error) {
 	}
 }
 
-// handle runs the handler and keeps the lease alive meanwhile. It returns when the handler has, with the lease as it
-// is by then; held is false if the lease ended first, and then nothing may be settled.
-func (r *workerRun) handle(lease queue.Lease) (_ queue.Lease, held bool, err error) {
+// holding keeps a lease alive while its handler works. Most handlers end long before that takes anything: no goroutine runs beside them until it is time to look.
+type holding struct {
+	run    *workerRun
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+
+	mu sync.Mutex
+	// lease is as it is by now; lost says that it ended first, and then nothing may be settled; ended that the handler has.
+	lease       queue.Lease
+	lost, ended bool
+	length      time.Duration
+	timer       *time.Timer
+}
+
+// hold begins to look after a lease, unless that is over already.
+func (r *workerRun) hold(lease queue.Lease) (*holding, bool) {
 	length := time.Until(lease.Deadline)
 	if length <= 0 {
-		return lease, false, queue.ErrLeaseLost
+		return nil, false
 	}
-	ctx, cancel := context.WithCancelCause(r.handling)
-	defer cancel(nil)
-	done := make(chan error, 1)
-	go func(lease queue.Lease) { // A copy: the one here gets a new deadline when it is prolonged.
-		err := errExited
-		defer func() { done <- err }()
-		err = r.call(ctx, lease)
-	}(lease)
-	timer := time.NewTimer(r.nextLook(lease))
-	defer timer.Stop()
-	for {
-		select {
-		case err := <-done:
-			return lease, time.Until(lease.Deadline) > 0, err
-		case <-timer.C:
-		}
-		if lease, held = r.keep(lease, orDefault(r.worker.Extend, length)); !held {
-			cancel(queue.ErrLeaseLost)
-			return lease, false, <-done
-		}
-		timer.Reset(r.nextLook(lease))
+	h := &holding{run: r, lease: lease, length: orDefault(r.worker.Extend, length)}
+	h.ctx, h.cancel = context.WithCancelCause(r.handling)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.timer = time.AfterFunc(r.nextLook(lease), h.look)
+	return h, true
+}
+
+// look prolongs the lease, or ends the handler's context if that is not possible any more.
+func (h *holding) look() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.ended {
+		return
 	}
+	lease, held := h.run.keep(h.lease, h.length)
+	if h.lease = lease; !held {
+		h.lost = true
+		h.cancel(queue.ErrLeaseLost)
+		return
+	}
+	h.timer.Reset(h.run.nextLook(lease))
+}
+
+// end stops looking, and returns the lease as it is by now and whether it is still held.
+func (h *holding) end() (queue.Lease, bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.ended = true
+	h.timer.Stop()
+	h.cancel(nil)
+	return h.lease, !h.lost && time.Until(h.lease.Deadline) > 0
 }
 
 // nextLook is when to look after a lease again: at half of what is left of it if it can be prolonged, else at its end.

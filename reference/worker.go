@@ -97,6 +97,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	}
 	r := newWorkerRun(ctx, w)
 	defer r.abandon()
+	defer close(r.jobs)
 	if err := errors.Join(r.take(ctx), r.finish()); err != nil {
 		return fmt.Errorf("run worker: %w", err)
 	}
@@ -117,6 +118,8 @@ type workerRun struct {
 	// free holds one token for each free slot.
 	free chan struct{}
 	busy sync.WaitGroup
+	// jobs are taken by goroutines that have finished one. They are kept because a new one would have to grow its stack to the depth of a handler again.
+	jobs chan queue.Lease
 	// handling is the parent of every handler's context and ends with giveUp; settling is that of every settle and ends with abandon.
 	handling context.Context
 	giveUp   context.CancelCauseFunc
@@ -133,6 +136,7 @@ func newWorkerRun(ctx context.Context, w *Worker) *workerRun {
 		log:      w.Logger,
 		counters: &w.counters,
 		free:     make(chan struct{}, orDefault(w.Concurrency, DefaultConcurrency)),
+		jobs:     make(chan queue.Lease),
 	}
 	r.extender, _ = w.Queue.(queue.Extender)
 	if r.log == nil {
@@ -213,12 +217,28 @@ func (r *workerRun) release(n int) {
 // start works on each lease in a goroutine of its own, which holds one slot.
 func (r *workerRun) start(leases []queue.Lease) {
 	r.counters.leased.Add(int64(len(leases)))
+	r.busy.Add(len(leases))
 	for _, lease := range leases {
-		r.busy.Go(func() {
-			defer r.release(1)
-			r.work(lease)
-		})
+		select {
+		case r.jobs <- lease:
+		default: // none of them waits
+			go r.labour(lease)
+		}
 	}
+}
+
+// labour works on a first lease and then on others, until there will be no more.
+func (r *workerRun) labour(lease queue.Lease) {
+	for more := true; more; lease, more = <-r.jobs {
+		r.job(lease)
+	}
+}
+
+// job works on one lease and gives its slot back, even if the handler ends the goroutine.
+func (r *workerRun) job(lease queue.Lease) {
+	defer r.busy.Done()
+	defer r.release(1)
+	r.work(lease)
 }
 
 // finish waits for the handlers under way: for the grace as they are, then with their contexts ended.

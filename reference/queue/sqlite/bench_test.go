@@ -59,7 +59,7 @@ func BenchmarkRawSync(b *testing.B) {
 					}
 					jobs++
 				}
-				if err := datasync(f); err != nil {
+				if err := sqlite.Datasync(f); err != nil {
 					b.Fatal(err)
 				}
 			}

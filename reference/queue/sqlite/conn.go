@@ -25,10 +25,6 @@ type conn struct {
 	args  []driver.NamedValue
 }
 
-// pageSize is that of a new file. Stored bodies are two to three kilobytes; of the usual pages of 4 KiB a good third would stay empty. It has to
-// be set before the journal mode, which creates the file.
-const pageSize = 16 << 10
-
 // connConfig is what differs between the connections of a queue.
 type connConfig struct {
 	path        string
@@ -46,7 +42,6 @@ func (c connConfig) dsn() string {
 	}
 	pragmas := []string{
 		fmt.Sprintf("busy_timeout(%d)", c.busy.Milliseconds()),
-		fmt.Sprintf("page_size(%d)", pageSize),
 		"synchronous(" + c.synchronous + ")",
 		"wal_autocheckpoint(0)",
 		fmt.Sprintf("journal_size_limit(%d)", c.walLimit),

@@ -71,14 +71,16 @@ func (t *tx) insert(row stored) error {
 	if job.DeadOnArrival != "" {
 		state = stateFailed
 	}
-	added, id, err := t.conn.exec(sqlInsertJob, state, t.now, job.ReceivedAt.UnixMicro(), job.Version, int64(len(row.body)),
-		job.Provider, job.EventID, job.DeliveryID, job.Type, job.Resource)
+	at, err := t.payloads.next()
+	if err != nil {
+		return err
+	}
+	added, id, err := t.conn.exec(sqlInsertJob, state, t.now, job.ReceivedAt.UnixMicro(), job.Version,
+		row.encoding, int64(len(row.body)), at.segment, at.offset, job.Provider, job.EventID, job.DeliveryID, job.Type, job.Resource)
 	if err != nil || added == 0 {
 		return err
 	}
-	if _, _, err := t.conn.exec(sqlInsertPayload, id, row.encoding, row.body); err != nil {
-		return err
-	}
+	t.payloads.stage(row.body)
 	if state == stateFailed {
 		t.delta.dead++
 		return t.note(id, 0, job.DeadOnArrival)

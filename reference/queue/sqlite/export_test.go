@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql/driver"
 	"fmt"
+	"os"
 )
 
 // Statements are all that run on jobs, payloads and attempts.
@@ -11,7 +12,7 @@ func Statements() map[string]string {
 	return map[string]string{
 		"pending": sqlPending, "lapsed": sqlLapsed, "failed": sqlFailed, "event": sqlEvent, "attempts": sqlAttempts,
 		"lease": sqlLease, "give back": sqlGiveBack, "settle": sqlSettle, "extend": sqlExtend, "redrive": sqlRedrive,
-		"peek": sqlPeek, "depth": sqlDepth, "insert": sqlInsertJob, "insert payload": sqlInsertPayload, "insert attempt": sqlInsertAttempt,
+		"peek": sqlPeek, "depth": sqlDepth, "insert": sqlInsertJob, "insert attempt": sqlInsertAttempt,
 		"count": sqlCount,
 	}
 }
@@ -122,3 +123,9 @@ func OpenPolling(ctx context.Context, dir, private string, opts Options) (*Queue
 	}
 	return q, nil
 }
+
+// Datasync is how payloads are synced.
+func Datasync(f *os.File) error { return datasync(f) }
+
+// SegmentPath is the file of the payload segment with that number.
+func (q *Queue) SegmentPath(number int64) string { return q.payloads.path(number) }

@@ -6,14 +6,14 @@ import (
 	"github.com/klauspost/compress/s2"
 )
 
-// How a body is stored, as it stands in the column payloads.encoding.
+// How a body is stored, as it stands in the column encoding.
 const (
 	encodingRaw = 0
 	encodingS2  = 1
 )
 
-// maxBlob is SQLite's own limit of a value; no stored payload is larger.
-const maxBlob = 1_000_000_000
+// maxBody bounds Options.MaxPayload: the length of a stored body has four bytes.
+const maxBody = 500_000_000
 
 // encode returns the smaller of the payload and its compressed form, on the caller's goroutine. It may return the payload itself. Payloads are compressed one by
 // one: there is no shared dictionary, because a payload has to be readable for as long as it is kept, and a dictionary that is lost or
@@ -26,9 +26,6 @@ func encode(payload []byte) (encoding int64, body []byte) {
 	if len(compressed) < len(payload) {
 		return encodingS2, compressed
 	}
-	if payload == nil {
-		payload = []byte{} // NULL is not a payload
-	}
 	return encodingRaw, payload
 }
 
@@ -39,7 +36,7 @@ func decode(encoding int64, body []byte) ([]byte, error) {
 	case encodingS2:
 		payload, err := s2.Decode(nil, body)
 		if err != nil {
-			return nil, fmt.Errorf("decompress a stored payload (is the file damaged?): %w", err)
+			return nil, fmt.Errorf("%w: decompress: %w", errDamaged, err)
 		}
 		return payload, nil
 	default:

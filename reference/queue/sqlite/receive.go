@@ -117,9 +117,9 @@ type row struct {
 	lease    queue.Lease
 	state    int64
 	at       int64
-	size     int
 	encoding int64
-	body     []byte
+	size     int
+	place    place
 }
 
 // claim leases what is due.
@@ -128,34 +128,22 @@ func (q *Queue) claim(ctx context.Context, max int) ([]queue.Lease, error) {
 	if err := q.writer.do(ctx, o); err != nil {
 		return nil, err
 	}
-	// The leases are ours by now, and the end of ctx must not leave them to lapse.
-	if err := q.read(context.WithoutCancel(ctx), func(c *conn) error { return readBodies(c, *claimed) }); err != nil {
-		return nil, err
-	}
-	leases := make([]queue.Lease, len(*claimed))
-	for i := range leases {
+	leases := make([]queue.Lease, 0, len(*claimed))
+	for i := range *claimed {
 		lease, err := q.unpack(&(*claimed)[i])
+		if errors.Is(err, errDamaged) {
+			// Nobody can ever work on it, and it must not stand in the way of the others. The lease is ours by now, whatever became of ctx.
+			err = q.Settle(context.WithoutCancel(ctx), (*claimed)[i].lease, queue.Dead(err.Error()))
+			if err == nil || errors.Is(err, queue.ErrLeaseLost) {
+				continue
+			}
+		}
 		if err != nil {
 			return nil, err
 		}
-		leases[i] = lease
+		leases = append(leases, lease)
 	}
 	return leases, nil
-}
-
-// readBodies reads the stored payloads of jobs.
-func readBodies(c *conn, rows []row) error {
-	for i := range rows {
-		r := &rows[i]
-		err := c.query(sqlPayload, func(columns []driver.Value) error {
-			r.takeBody(columns)
-			return nil
-		}, r.lease.ID)
-		if err != nil {
-			return fmt.Errorf("read the payload of event %q of %s: %w", r.lease.EventID, r.lease.Provider, err)
-		}
-	}
-	return nil
 }
 
 // claimOperation leases what is due; its result may be read once the operation was answered. If the caller has left by then, the jobs are given back: nobody
@@ -176,9 +164,13 @@ func (q *Queue) claimOperation(max int) (*operation, *[]row) {
 	return o, claimed
 }
 
-// unpack unpacks the payload, on the caller's goroutine.
+// unpack reads and unpacks the payload, on the caller's goroutine.
 func (q *Queue) unpack(r *row) (queue.Lease, error) {
-	payload, err := decode(r.encoding, r.body)
+	body, err := q.payloads.read(r.place, r.size)
+	if err != nil {
+		return queue.Lease{}, fmt.Errorf("event %q of %s: %w", r.lease.EventID, r.lease.Provider, err)
+	}
+	payload, err := decode(r.encoding, body)
 	if err != nil {
 		return queue.Lease{}, fmt.Errorf("event %q of %s: %w", r.lease.EventID, r.lease.Provider, err)
 	}
@@ -275,7 +267,8 @@ func (t *tx) giveBack(rows []row) error {
 // scanJob reads jobColumns. The schema and the statements are ours, so that a value of another type is a mistake in here, and panics.
 func scanJob(c []driver.Value) row {
 	return row{
-		state: c[1].(int64), at: c[2].(int64), size: int(c[12].(int64)),
+		state: c[1].(int64), at: c[2].(int64),
+		encoding: c[12].(int64), size: int(c[13].(int64)), place: place{segment: c[14].(int64), offset: c[15].(int64)},
 		lease: queue.Lease{
 			ID: c[0].(int64), Token: c[3].(int64), Attempt: int(c[4].(int64)),
 			Job: queue.Job{
@@ -284,10 +277,4 @@ func scanJob(c []driver.Value) row {
 			},
 		},
 	}
-}
-
-// takeBody reads the columns encoding and body.
-func (r *row) takeBody(c []driver.Value) {
-	r.encoding = c[0].(int64)
-	r.body, _ = c[1].([]byte) // an empty one comes as nil
 }

@@ -1,7 +1,7 @@
 package sqlite
 
 // schemaVersion is kept in PRAGMA user_version. A file of a higher version was written by a newer program and is refused.
-const schemaVersion = 1
+const schemaVersion = 2
 
 // The states of a job, as stored. What the column `at` means depends on them: one column instead of three keeps the row small,
 // and an index only has to move when the state does.
@@ -13,7 +13,7 @@ const (
 )
 
 // schema creates what is missing. Jobs are small rows that change three times in a life; payloads are written once and
-// stand in a table of their own, so that a change of state never rewrites a body. Each partial index holds only the jobs of its
+// stand in files of their own (segment.go). Each partial index holds only the jobs of its
 // state: the finished ones, which are kept for deduplication, cost the claim nothing.
 //
 // The literals in the WHERE clauses of the indexes and of the statements must be the same: SQLite uses a partial
@@ -28,7 +28,10 @@ CREATE TABLE IF NOT EXISTS jobs (
 	attempt     INTEGER NOT NULL, -- leases so far
 	received_at INTEGER NOT NULL, -- microseconds since 1970
 	version     INTEGER NOT NULL,
+	encoding    INTEGER NOT NULL, -- of the stored body: 0 raw, 1 s2
 	size        INTEGER NOT NULL, -- of the stored body, in bytes
+	segment     INTEGER NOT NULL, -- the file that it stands in
+	offset      INTEGER NOT NULL, -- where in that
 	provider    TEXT NOT NULL,
 	event_id    TEXT NOT NULL,
 	delivery_id TEXT NOT NULL,
@@ -39,11 +42,6 @@ CREATE TABLE IF NOT EXISTS jobs (
 CREATE INDEX IF NOT EXISTS jobs_pending    ON jobs (at) WHERE state = 0;
 CREATE INDEX IF NOT EXISTS jobs_processing ON jobs (at) WHERE state = 1;
 CREATE INDEX IF NOT EXISTS jobs_failed     ON jobs (at) WHERE state = 3;
-CREATE TABLE IF NOT EXISTS payloads (
-	id       INTEGER PRIMARY KEY, -- that of the job
-	encoding INTEGER NOT NULL,    -- 0 raw, 1 s2
-	body     BLOB NOT NULL
-);
 CREATE TABLE IF NOT EXISTS attempts (
 	job     INTEGER NOT NULL,
 	attempt INTEGER NOT NULL,     -- 0: given up before anybody leased it
@@ -59,7 +57,7 @@ CREATE TABLE IF NOT EXISTS counts (
 	done    INTEGER NOT NULL
 );
 INSERT INTO counts VALUES (1, 0, 0, 0, 0) ON CONFLICT DO NOTHING;
-PRAGMA user_version = 1;
+PRAGMA user_version = 2;
 `
 
 // The statements. Each is prepared once per connection.
@@ -68,24 +66,19 @@ const (
 	sqlCommit   = `COMMIT`
 	sqlRollback = `ROLLBACK`
 
-	sqlInsertJob = `INSERT INTO jobs (state, at, token, attempt, received_at, version, size, provider, event_id, delivery_id, type, resource)
-		VALUES (?, ?, 0, 0, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
-	sqlInsertPayload = `INSERT INTO payloads (id, encoding, body) VALUES (?, ?, ?)`
+	sqlInsertJob = `INSERT INTO jobs (state, at, token, attempt, received_at, version, encoding, size, segment, offset, provider, event_id, delivery_id, type, resource)
+		VALUES (?, ?, 0, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
 	sqlInsertAttempt = `INSERT INTO attempts (job, attempt, at, reason) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`
 	sqlCount         = `UPDATE counts SET waiting = waiting + ?, leased = leased + ?, dead = dead + ?, done = done + ? WHERE one = 1`
 
 	// jobColumns are what scanJob reads. Bodies are read after the lease is committed, without the write lock: they never change.
-	jobColumns = ` j.id, j.state, j.at, j.token, j.attempt, j.received_at, j.version, j.provider, j.event_id, j.delivery_id, j.type, j.resource, j.size `
+	jobColumns = ` j.id, j.state, j.at, j.token, j.attempt, j.received_at, j.version, j.provider, j.event_id, j.delivery_id, j.type, j.resource, j.encoding, j.size, j.segment, j.offset `
 
 	sqlPending = `SELECT` + jobColumns + `FROM jobs AS j WHERE j.state = 0 AND j.at <= ? ORDER BY j.at, j.id LIMIT ?`
 	sqlLapsed  = `SELECT` + jobColumns + `FROM jobs AS j WHERE j.state = 1 AND j.at <= ? ORDER BY j.at, j.id LIMIT ?`
-	sqlPayload = `SELECT encoding, body FROM payloads WHERE id = ?`
-	// The join is a CROSS JOIN because that fixes its order: the index first, then the body by id.
-	sqlFailed = `SELECT` + jobColumns + `, p.encoding, p.body, (SELECT reason FROM attempts AS a WHERE a.job = j.id ORDER BY a.attempt DESC LIMIT 1)
-		FROM jobs AS j CROSS JOIN payloads AS p ON p.id = j.id
-		WHERE j.state = 3 AND (j.at, j.id) > (?, ?) ORDER BY j.at, j.id LIMIT ?`
-	sqlEvent = `SELECT` + jobColumns + `, p.encoding, p.body FROM jobs AS j CROSS JOIN payloads AS p ON p.id = j.id
-		WHERE j.provider = ? AND j.event_id = ?`
+	sqlFailed  = `SELECT` + jobColumns + `, (SELECT reason FROM attempts AS a WHERE a.job = j.id ORDER BY a.attempt DESC LIMIT 1)
+		FROM jobs AS j WHERE j.state = 3 AND (j.at, j.id) > (?, ?) ORDER BY j.at, j.id LIMIT ?`
+	sqlEvent    = `SELECT` + jobColumns + `FROM jobs AS j WHERE j.provider = ? AND j.event_id = ?`
 	sqlAttempts = `SELECT attempt, at, reason FROM attempts WHERE job = ? ORDER BY attempt`
 
 	sqlLease    = `UPDATE jobs SET state = 1, at = ?, token = token + 1, attempt = attempt + 1 WHERE id = ?`

@@ -69,15 +69,15 @@ func (o Options) withDefaults() (Options, error) {
 		return o, fmt.Errorf("synchronous is %q: use %s or %s", o.Synchronous, SynchronousFull, SynchronousNormal)
 	case o.Lease < time.Millisecond:
 		return o, fmt.Errorf("lease is %v: use at least 1ms", o.Lease)
-	case o.MaxPayload < 1 || o.MaxPayload > maxBlob/2:
-		return o, fmt.Errorf("largest payload is %d bytes: use 1 to %d", o.MaxPayload, maxBlob/2)
+	case o.MaxPayload < 1 || o.MaxPayload > maxBody:
+		return o, fmt.Errorf("largest payload is %d bytes: use 1 to %d", o.MaxPayload, maxBody)
 	case o.WALLimit < 1<<16:
 		return o, fmt.Errorf("limit of the write-ahead log is %d bytes: use at least %d", o.WALLimit, 1<<16)
 	}
 	return o, nil
 }
 
-// Queue is a durable queue and event store in one SQLite file. Any number of processes may open the same directory, and one
+// Queue is a durable queue and event store in one SQLite file and the segments of its payloads. Any number of processes may open the same directory, and one
 // process several times. It implements queue.Queue, queue.Extender, queue.Depther and queue.DeadLister; all methods may be called concurrently.
 type Queue struct {
 	dir    string
@@ -85,6 +85,7 @@ type Queue struct {
 	claims queue.Claims
 
 	writer     *writer
+	payloads   *segments
 	checkpoint *checkpointer
 	// reader holds the connection for peeking, depth and listings, while nobody uses it.
 	reader chan *conn
@@ -114,7 +115,7 @@ func Open(ctx context.Context, dir string, opts Options) (_ *Queue, err error) {
 	if dir, err = filepath.Abs(dir); err != nil {
 		return nil, fmt.Errorf("open the queue: %w", err)
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Join(dir, "payloads"), 0o700); err != nil {
 		return nil, fmt.Errorf("create the queue's directory: %w", err)
 	}
 	// SQLite's own builds for Linux sync with fdatasync, which spares the file system a journal entry for the time stamp and is as durable
@@ -124,7 +125,7 @@ func Open(ctx context.Context, dir string, opts Options) (_ *Queue, err error) {
 		return nil, fmt.Errorf("switch SQLite to fdatasync: %w", err)
 	}
 	q := &Queue{
-		dir: dir, opts: opts,
+		dir: dir, opts: opts, payloads: openSegments(dir),
 		reader:  make(chan *conn, 1),
 		turn:    make(chan struct{}, 1),
 		wake:    make(chan struct{}, 1),
@@ -213,6 +214,9 @@ func (q *Queue) ready(ctx context.Context) (_ bool, err error) {
 	if version[0] > schemaVersion {
 		return false, fmt.Errorf("the file has schema version %d and this program knows %d: use the newer program", version[0], schemaVersion)
 	}
+	if version[0] > 0 && version[0] < schemaVersion {
+		return false, fmt.Errorf("the file has schema version %d, of a development version before the first release: begin with an empty directory", version[0])
+	}
 	return version[0] == schemaVersion, nil
 }
 
@@ -261,7 +265,7 @@ func (q *Queue) Close(ctx context.Context) error {
 func (q *Queue) shutDown() {
 	defer close(q.done)
 	q.calls.Wait()
-	errs := []error{q.writer.close(), q.checkpoint.close(), (<-q.reader).close()}
+	errs := []error{q.writer.close(), q.payloads.close(), q.checkpoint.close(), (<-q.reader).close()}
 	if err := errors.Join(errs...); err != nil {
 		q.err = fmt.Errorf("close the queue: %w", err)
 	}

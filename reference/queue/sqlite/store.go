@@ -54,7 +54,6 @@ func (q *Queue) Event(ctx context.Context, provider, eventID string) (Event, err
 	err := q.read(ctx, func(c *conn) error {
 		err := c.query(sqlEvent, func(columns []driver.Value) error {
 			r := scanJob(columns)
-			r.takeBody(columns[13:])
 			found = &r
 			return nil
 		}, provider, eventID)
@@ -142,12 +141,14 @@ func (q *Queue) deadPage(c *conn, at, id *int64) (letters []queue.DeadLetter, fu
 	size := 0
 	err = c.query(sqlFailed, func(columns []driver.Value) error {
 		r := scanJob(columns)
-		r.takeBody(columns[13:])
 		lease, err := q.unpack(&r)
+		if errors.Is(err, errDamaged) { // what is left of it is shown all the same
+			lease, err = r.lease, nil
+		}
 		if err != nil {
 			return err
 		}
-		reason, _ := columns[15].(string)
+		reason, _ := columns[16].(string)
 		letters = append(letters, queue.DeadLetter{Job: lease.Job, Reason: reason, Attempts: lease.Attempt, At: time.UnixMicro(r.at)})
 		*at, *id = r.at, lease.ID
 		if size += len(lease.Payload); size > maxClaimBytes {

@@ -70,6 +70,8 @@ type tx struct {
 	delta counts
 	// due says that something may be leased sooner than a watcher expects.
 	due bool
+	// payloads takes the bodies of what is enqueued.
+	payloads *segments
 }
 
 type counts struct{ waiting, leased, dead, done int64 }
@@ -205,7 +207,8 @@ func (w *writer) commit(batch []*operation) (errs []error, due bool) {
 
 // transact is one transaction. failed reports that err is an operation's own.
 func (w *writer) transact(batch []*operation) (failed, due bool, err error) {
-	if err := w.sync(slices.ContainsFunc(batch, func(o *operation) bool { return o.durable })); err != nil {
+	durable := slices.ContainsFunc(batch, func(o *operation) bool { return o.durable })
+	if err := w.sync(durable); err != nil {
 		return false, false, err
 	}
 	if _, _, err := w.conn.exec(sqlBegin); err != nil {
@@ -214,9 +217,10 @@ func (w *writer) transact(batch []*operation) (failed, due bool, err error) {
 	defer func() {
 		if err != nil {
 			_, _, _ = w.conn.exec(sqlRollback) // SQLite may have rolled back by itself, and then complains
+			w.queue.payloads.discard()
 		}
 	}()
-	t := &tx{conn: w.conn, now: w.queue.now()}
+	t := &tx{conn: w.conn, now: w.queue.now(), payloads: w.queue.payloads}
 	for _, o := range batch {
 		if o.state.Load() == stateAbandoned {
 			continue
@@ -229,6 +233,9 @@ func (w *writer) transact(batch []*operation) (failed, due bool, err error) {
 		if _, _, err := w.conn.exec(sqlCount, d.waiting, d.leased, d.dead, d.done); err != nil {
 			return false, false, fmt.Errorf("count: %w", err)
 		}
+	}
+	if err := w.queue.payloads.flush(durable && w.queue.opts.Synchronous == SynchronousFull); err != nil {
+		return false, false, err
 	}
 	if _, _, err := w.conn.exec(sqlCommit); err != nil {
 		return false, false, fmt.Errorf("commit: %w", err)
