@@ -69,4 +69,9 @@
 // Note: payloads stood in a table of the database at first. Beside it they take 7 % less room with real bodies. 64 callers store bodies of 8 KB at 1.16 times the
 // rate (1.06 beside a worker) and bodies of 1.5 KB at 0.90 (0.96): medians of three interleaved runs beside other load. The second sync costs
 // small bodies what the smaller log saves them.
+//
+// Note: the other embedded engine that survives a loss of power was measured too: NATS JetStream 2.14 as a child process with sync_interval "always", whatever waits of 64
+// callers published as one atomic batch of up to 256. It stored 1.5 KB bodies at a seventh of the rate of this queue (six interleaved runs
+// beside other load, half of them with Nats-Msg-Id), took 2.8 times the processor time for each, both processes together, and remembers ids for a
+// window only. At 2,300 a second its 99th percentile was over 100 ms in all six runs, ours under 30 ms in five.
 package sqlite
