@@ -1,0 +1,6 @@
+//go:build race
+
+package wire
+
+// raceDetector: the tests run with the race detector.
+const raceDetector = true
