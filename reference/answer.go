@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -37,7 +38,7 @@ func (rc *Receiver) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	if !ok {
 		why = errInternal
 	}
-	if why.status == http.StatusServiceUnavailable {
+	if why.status == http.StatusServiceUnavailable || why.status == http.StatusTooManyRequests {
 		w.Header().Set("Retry-After", retryAfter)
 	}
 	rc.cfg.Logger.DebugContext(r.Context(), "request refused", "path", r.URL.Path, "remote", r.RemoteAddr, "status", why.status, "reason", why.reason)
@@ -45,19 +46,49 @@ func (rc *Receiver) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	answer(w, why.status, string(body)+"\n")
 }
 
+// contentTypes are the types of body that a provider sends: plain JSON, unless its hook says otherwise.
+func contentTypes(of hook) (kinds []string, wrong *refusal) {
+	const plain, formed = "application/json", "application/x-www-form-urlencoded"
+	switch of := of.(type) {
+	case typedHook:
+		return []string{of.contentType()}, errOtherType
+	case mixedHook:
+		return []string{formed, plain}, errFormType
+	case formHook:
+		return []string{formed}, errFormType
+	case pingHook:
+		return []string{plain, formed}, errType
+	default:
+		return []string{plain}, errType
+	}
+}
+
+// notNow makes 429 of a failure that is ours, where the provider would not come again after a 5xx.
+func notNow(err error, of hook) error {
+	if _, only := of.(only429Hook); !only {
+		return err
+	}
+	why, ok := errors.AsType[*refusal](err)
+	if !ok {
+		why = errInternal
+	}
+	if why.status < http.StatusInternalServerError {
+		return err
+	}
+	return &refusal{http.StatusTooManyRequests, why.reason}
+}
+
 // greeting is the body of a 200 that says nothing about events.
 type greeting string
 
 func (greeting) Error() string { return "a greeting, not a delivery" }
 
-// checkContent refuses what the providers' rules do not read: anything but plain JSON, or a form where the provider sends forms.
+// checkContent refuses what the providers' rules do not read.
 func checkContent(h http.Header, of hook) error {
-	want, wrong := "application/json", errType
-	if _, forms := of.(formHook); forms {
-		want, wrong = "application/x-www-form-urlencoded", errFormType
-	}
+	kinds, wrong := contentTypes(of)
 	kind, _, _ := strings.Cut(h.Get("Content-Type"), ";")
-	if !strings.EqualFold(strings.TrimSpace(kind), want) {
+	kind = strings.TrimSpace(kind)
+	if !slices.ContainsFunc(kinds, func(known string) bool { return strings.EqualFold(known, kind) }) {
 		return wrong
 	}
 	if coding := h.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {

@@ -29,6 +29,18 @@ type formHook interface {
 	takesForms()
 }
 
+// mixedHook is a formHook whose provider sends JSON too.
+type mixedHook interface {
+	formHook
+	takesJSON()
+}
+
+// only429Hook is a hook whose provider tries again after a 429 and after nothing else: to it, a 503 says "never".
+type only429Hook interface {
+	hook
+	retriesOnly429()
+}
+
 // greeter is a hook whose provider begins with a request that is no delivery (a challenge to echo, an unsigned ping). It is asked before verify,
 // so it must not believe anything. ok is false for everything else.
 type greeter interface {
@@ -42,11 +54,25 @@ type newHook func(secrets []Secret) (hook, error)
 // hooks are the providers that the receiver speaks, by the name in their path.
 func hooks() map[string]newHook {
 	return map[string]newHook{
-		"stripe":  newStripeHook,
-		"shopify": newShopifyHook,
-		"hubspot": newHubSpotHook,
-		"github":  newGitHubHook,
-		"klaviyo": newKlaviyoHook,
+		"stripe":                    newStripeHook,
+		"shopify":                   newShopifyHook,
+		"hubspot":                   newHubSpotHook,
+		"github":                    newGitHubHook,
+		"klaviyo":                   newKlaviyoHook,
+		"standard-webhooks":         newStandardWebhooksHook,
+		"standard-webhooks-ed25519": newEd25519Hook,
+		"svix":                      newSvixHook,
+		"slack":                     newSlackHook,
+		"square":                    newSquareHook,
+		"paypal":                    newPayPalHook,
+		"mailgun":                   newMailgunHook,
+		"sendgrid":                  newSendGridHook,
+		"adyen":                     newAdyenHook,
+		"woocommerce":               newWooHook,
+		"twilio":                    newTwilioHook,
+		"paddle":                    newPaddleHook,
+		"intercom":                  newIntercomHook,
+		"gohighlevel":               newHighLevelHook,
 	}
 }
 
@@ -82,6 +108,7 @@ var (
 	errBatch      = &refusal{http.StatusRequestEntityTooLarge, "too many events in one request"}
 	errType       = &refusal{http.StatusUnsupportedMediaType, "content type must be application/json"}
 	errFormType   = &refusal{http.StatusUnsupportedMediaType, "content type must be application/x-www-form-urlencoded"}
+	errOtherType  = &refusal{http.StatusUnsupportedMediaType, "content type is not that of the provider"}
 	errEncoding   = &refusal{http.StatusUnsupportedMediaType, "content encoding is not supported"}
 	errBusy       = &refusal{http.StatusServiceUnavailable, "too many requests are waiting, try again"}
 	errQueue      = &refusal{http.StatusServiceUnavailable, "event could not be stored, try again"}

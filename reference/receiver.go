@@ -52,11 +52,13 @@ type ReceiverConfig struct {
 // ProviderConfig is what a Receiver needs to know about one provider.
 type ProviderConfig struct {
 	// Secrets are the active signing secrets; a signature under any of them is genuine, so that a secret can be
-	// replaced without a gap. At least one, and none empty: there is no way to accept unsigned requests.
+	// replaced without a gap. At least one, and none empty: unsigned requests are accepted only where Custom says so.
 	Secrets []Secret
 	// MaxBody is the largest body in bytes; a larger one is answered 413. 0: DefaultMaxBody. GitHub sends up to 25 MB
 	// (https://docs.github.com/webhooks/webhook-events-and-payloads, read November 2026): raise it, and the queue's own limit, if your events are that large.
 	MaxBody int64
+	// Custom describes the provider if it is none of [Providers]; nil otherwise. One that does not sign needs no secret.
+	Custom *CustomScheme
 }
 
 // Receiver is the first stage: an http.Handler that verifies a delivery, splits it into events, stores them in one durable write and
@@ -150,11 +152,16 @@ func newEndpoints(providers map[string]ProviderConfig) (map[string]*endpoint, []
 		faults = append(faults, fmt.Errorf("set Providers: at least one of %s", strings.Join(Providers(), ", ")))
 	}
 	for name, p := range providers {
-		newHook, ok := known[name]
+		newHook, builtIn := known[name]
+		if p.Custom != nil {
+			newHook = p.Custom.newHook
+		}
 		switch {
-		case !ok:
+		case builtIn && p.Custom != nil:
+			faults = append(faults, fmt.Errorf("provider %q is built in: give your own another name", name))
+		case newHook == nil:
 			faults = append(faults, fmt.Errorf("provider %q is not known: use one of %s", name, strings.Join(Providers(), ", ")))
-		case len(p.Secrets) == 0 || slices.Contains(p.Secrets, ""):
+		case p.needsSecret() && len(p.Secrets) == 0 || slices.Contains(p.Secrets, ""):
 			faults = append(faults, fmt.Errorf("provider %q: set its signing secret; unsigned requests are never accepted", name))
 		case p.MaxBody < 0:
 			faults = append(faults, fmt.Errorf("provider %q: MaxBody must not be negative", name))
@@ -184,7 +191,7 @@ func (rc *Receiver) serveWebhook(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if err != nil {
-		rc.refuse(w, r, err)
+		rc.refuse(w, r, notNow(err, ep.hook))
 		return
 	}
 	answer(w, http.StatusOK, answerQueued)

@@ -409,7 +409,7 @@ func TestNewReceiverRefuses(t *testing.T) {
 	for want, spoil := range map[string]func(*ReceiverConfig){
 		"set Queue":          func(c *ReceiverConfig) { c.Queue = nil },
 		"set Providers":      func(c *ReceiverConfig) { c.Providers = nil },
-		`"paypal" is not`:    func(c *ReceiverConfig) { c.Providers["paypal"] = ProviderConfig{Secrets: []Secret{"x"}} },
+		`"nobody" is not`:    func(c *ReceiverConfig) { c.Providers["nobody"] = ProviderConfig{Secrets: []Secret{"x"}} },
 		"signing secret":     func(c *ReceiverConfig) { c.Providers["github"] = ProviderConfig{} },
 		"unsigned requests":  func(c *ReceiverConfig) { c.Providers["stripe"] = ProviderConfig{Secrets: []Secret{"x", ""}} },
 		"MaxBody":            func(c *ReceiverConfig) { c.Providers["stripe"] = ProviderConfig{Secrets: []Secret{"x"}, MaxBody: -1} },

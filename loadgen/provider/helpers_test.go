@@ -1,6 +1,9 @@
 package provider_test
 
 import (
+	"encoding/json"
+	"mime"
+	"net/url"
 	"time"
 
 	"floodproof/loadgen/provider"
@@ -33,4 +36,18 @@ func deliveryOf(p *provider.Provider, n uint64, attempt int) provider.Delivery {
 		d.Events = append(d.Events, eventOf(m, uint32(m%4+1)))
 	}
 	return d
+}
+
+// wellFormed reports whether a body is what its content type promises.
+func wellFormed(r *provider.Request) bool {
+	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	switch {
+	case err != nil:
+		return false
+	case kind == "application/x-www-form-urlencoded":
+		_, err = url.ParseQuery(string(r.Body))
+		return err == nil
+	default:
+		return json.Valid(r.Body)
+	}
 }

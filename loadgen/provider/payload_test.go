@@ -28,6 +28,18 @@ func TestPayloadOf(t *testing.T) {
 				var batch struct{ Data []json.RawMessage }
 				err = json.Unmarshal(body, &batch)
 				want = batch.Data
+			case "sendgrid":
+				err = json.Unmarshal(body, &want)
+			case "mailgun":
+				var signed struct {
+					Event json.RawMessage `json:"event-data"`
+				}
+				err = json.Unmarshal(body, &signed)
+				want = []json.RawMessage{signed.Event}
+			case "adyen":
+				var webhook struct{ NotificationItems []json.RawMessage }
+				err = json.Unmarshal(body, &webhook)
+				want = webhook.NotificationItems
 			default:
 				want = []json.RawMessage{body}
 			}

@@ -33,6 +33,55 @@ func idsOf(t testing.TB, p *provider.Provider, r *provider.Request) []string {
 		return []string{r.Header.Get("X-Shopify-Event-Id")}
 	case "github":
 		return []string{r.Header.Get("X-GitHub-Delivery")}
+	case "standard-webhooks", "standard-webhooks-ed25519":
+		return []string{r.Header.Get("webhook-id")}
+	case "svix":
+		return []string{r.Header.Get("svix-id")}
+	case "twilio":
+		return []string{r.Header.Get("I-Twilio-Idempotency-Token")}
+	case "gohighlevel":
+		var event struct{ WebhookID string }
+		decode(&event)
+		return []string{event.WebhookID}
+	case "slack", "square", "paddle":
+		var event struct {
+			EventID string `json:"event_id"`
+		}
+		decode(&event)
+		return []string{event.EventID}
+	case "paypal", "intercom":
+		var event struct{ ID string }
+		decode(&event)
+		return []string{event.ID}
+	case "mailgun":
+		var body struct {
+			Event struct{ ID string } `json:"event-data"`
+		}
+		decode(&body)
+		return []string{body.Event.ID}
+	case "sendgrid":
+		var items []struct {
+			ID string `json:"sg_event_id"`
+		}
+		decode(&items)
+		var ids []string
+		for _, item := range items {
+			ids = append(ids, item.ID)
+		}
+		return ids
+	case "adyen":
+		var ids []string
+		for _, item := range adyenItems(t, r.Body) {
+			ids = append(ids, item.EventCode+":"+item.PSPReference)
+		}
+		return ids
+	case "woocommerce":
+		var object struct {
+			ID       json.Number
+			Modified string `json:"date_modified_gmt"`
+		}
+		decode(&object)
+		return []string{r.Header.Get("X-WC-Webhook-Topic") + ":" + object.ID.String() + ":" + object.Modified}
 	case "klaviyo":
 		var batch struct {
 			Data []struct {
@@ -85,12 +134,30 @@ func TestTypeIsWhereProvidersPutIt(t *testing.T) {
 			r := signed(p, provider.Delivery{Key: n, Attempt: 1, Events: []provider.Event{e}})
 			var got string
 			switch p.Name {
-			case "stripe":
+			case "twilio":
+				got = twilioType(t, r.Body)
+			case "intercom":
+				got = text(t, r.Body, "topic")
+			case "stripe", "standard-webhooks", "standard-webhooks-ed25519", "svix", "square", "gohighlevel":
 				got = text(t, r.Body, "type")
+			case "slack":
+				var callback struct{ Event struct{ Type string } }
+				if err := json.Unmarshal(r.Body, &callback); err != nil {
+					t.Fatal(err)
+				}
+				got = callback.Event.Type
+			case "paypal", "paddle":
+				got = text(t, r.Body, "event_type")
 			case "shopify":
 				got = r.Header.Get("X-Shopify-Topic")
 			case "hubspot":
 				got = text(t, p.PayloadOf(r.Body, 0), "subscriptionType")
+			case "mailgun", "sendgrid":
+				got = text(t, p.PayloadOf(r.Body, 0), "event")
+			case "adyen":
+				got = adyenItems(t, r.Body)[0].EventCode
+			case "woocommerce":
+				got = r.Header.Get("X-WC-Webhook-Topic")
 			case "github":
 				got = r.Header.Get("X-GitHub-Event")
 				if action := text(t, r.Body, "action"); action != "" {
@@ -133,7 +200,7 @@ func TestSameKeysSameBytes(t *testing.T) {
 				t.Fatalf("%s: two deliveries are equal", p.Name)
 			}
 			retry := signed(p, deliveryOf(p, n, 3))
-			if same, want := bytes.Equal(first.Body, retry.Body), p.Name != "hubspot"; same != want {
+			if same, want := bytes.Equal(first.Body, retry.Body), p.Name != "hubspot" && p.Name != "mailgun"; same != want {
 				t.Fatalf("%s: the third attempt has the same body: %v, want %v", p.Name, same, want)
 			}
 			if p.Name == "hubspot" && !bytes.Equal(bytes.ReplaceAll(retry.Body, []byte(`"attemptNumber":2`), []byte(`"attemptNumber":0`)), first.Body) {
@@ -186,14 +253,20 @@ func TestRenderFromManyGoroutines(t *testing.T) {
 
 // TestSizes: bodies are as long as real ones.
 func TestSizes(t *testing.T) {
-	bands := map[string][2]int{"stripe": {1000, 5000}, "shopify": {6500, 10_000}, "hubspot": {200, 400}, "github": {5700, 25_000}, "klaviyo": {800, 1600}}
+	bands := map[string][2]int{
+		"stripe": {1000, 5000}, "shopify": {6500, 10_000}, "hubspot": {200, 400}, "github": {5700, 25_000}, "klaviyo": {800, 1600},
+		"standard-webhooks": {700, 1400}, "standard-webhooks-ed25519": {700, 1400}, "svix": {600, 2400}, "slack": {650, 2600}, "square": {400, 2400}, "paypal": {1500, 3000},
+		"twilio": {270, 800}, "paddle": {450, 7500}, "intercom": {800, 3600}, "gohighlevel": {340, 1600},
+		"mailgun": {700, 2200}, "sendgrid": {330, 800}, "adyen": {500, 1600}, "woocommerce": {900, 5500},
+	}
 	for _, p := range provider.All() {
 		least, most := 1<<30, 0
 		for n := range uint64(1200) {
 			d := provider.Delivery{Key: n, Attempt: 1, Events: []provider.Event{eventOf(n, 1+uint32(n%6))}}
-			body := signed(p, d).Body
-			if !json.Valid(body) {
-				t.Fatalf("%s: not JSON: %s", p.Name, body)
+			r := signed(p, d)
+			body := r.Body
+			if !wellFormed(r) {
+				t.Fatalf("%s: not what %s promises: %s", p.Name, r.Header.Get("Content-Type"), body)
 			}
 			least, most = min(least, len(body)), max(most, len(body))
 		}
@@ -206,7 +279,29 @@ func TestSizes(t *testing.T) {
 // TestVersionsShow: what the bytes show grows with the version, also within one second of the payload clock.
 func TestVersionsShow(t *testing.T) {
 	shown := map[string]func(*provider.Provider, *provider.Request) string{
-		"stripe":  func(_ *provider.Provider, r *provider.Request) string { return number(t, r.Body, "created") },
+		"stripe": func(_ *provider.Provider, r *provider.Request) string { return number(t, r.Body, "created") },
+
+		"standard-webhooks":         func(_ *provider.Provider, r *provider.Request) string { return text(t, r.Body, "timestamp") },
+		"standard-webhooks-ed25519": func(_ *provider.Provider, r *provider.Request) string { return text(t, r.Body, "timestamp") },
+		"svix":                      func(_ *provider.Provider, r *provider.Request) string { return number(t, r.Body, "timestamp") },
+		"slack":                     func(_ *provider.Provider, r *provider.Request) string { return number(t, r.Body, "event_time") },
+		"square":                    func(_ *provider.Provider, r *provider.Request) string { return text(t, r.Body, "created_at") },
+		"paypal":                    func(_ *provider.Provider, r *provider.Request) string { return text(t, r.Body, "create_time") },
+
+		"mailgun": func(p *provider.Provider, r *provider.Request) string {
+			return number(t, p.PayloadOf(r.Body, 0), "timestamp")
+		},
+		"sendgrid": func(p *provider.Provider, r *provider.Request) string {
+			return number(t, p.PayloadOf(r.Body, 0), "timestamp")
+		},
+		"adyen":       func(_ *provider.Provider, r *provider.Request) string { return adyenItems(t, r.Body)[0].EventDate },
+		"woocommerce": func(_ *provider.Provider, r *provider.Request) string { return text(t, r.Body, "date_modified_gmt") },
+
+		"twilio":      func(_ *provider.Provider, r *provider.Request) string { return twilioVersion(t, r.Body) },
+		"paddle":      func(_ *provider.Provider, r *provider.Request) string { return text(t, r.Body, "occurred_at") },
+		"intercom":    func(_ *provider.Provider, r *provider.Request) string { return number(t, r.Body, "created_at") },
+		"gohighlevel": func(_ *provider.Provider, r *provider.Request) string { return text(t, r.Body, "timestamp") },
+
 		"shopify": func(_ *provider.Provider, r *provider.Request) string { return text(t, r.Body, "updated_at") },
 		"hubspot": func(p *provider.Provider, r *provider.Request) string {
 			return number(t, p.PayloadOf(r.Body, 0), "occurredAt")
@@ -254,7 +349,7 @@ func number(t testing.TB, object []byte, member string) string {
 
 // TestOneResourceOneThing: versions of one resource are about the same thing, under different events.
 func TestOneResourceOneThing(t *testing.T) {
-	member := map[string][]string{"stripe": {"data", "object", "id"}, "shopify": {"id"}, "github": {"repository", "id"}}
+	member := map[string][]string{"stripe": {"data", "object", "id"}, "shopify": {"id"}, "github": {"repository", "id"}, "standard-webhooks": {"data", "id"}, "square": {"data", "id"}, "woocommerce": {"id"}, "mailgun": {"event-data", "message", "headers", "message-id"}, "svix": {"data", "id"}, "paddle": {"data", "id"}, "intercom": {"data", "item", "id"}}
 	for name, path := range member {
 		p := find(t, name)
 		for n := range uint64(60) {
@@ -349,10 +444,10 @@ func TestMalformed(t *testing.T) {
 				d.Events = nil
 			}
 			r := signed(p, d)
-			if len(r.Body) < 50 || json.Valid(r.Body) {
-				t.Fatalf("%s: %d bytes, valid: %v", p.Name, len(r.Body), json.Valid(r.Body))
+			if len(r.Body) < 50 || wellFormed(r) {
+				t.Fatalf("%s: %d bytes, valid: %v", p.Name, len(r.Body), wellFormed(r))
 			}
-			again := provider.Request{Body: slices.Clone(r.Body)}
+			again := provider.Request{Header: r.Header.Clone(), Body: slices.Clone(r.Body)} // Some sign a header that Render wrote.
 			p.Sign(&again, provider.Signing{Secrets: []string{"secret"}, URL: "http://127.0.0.1:8080/webhooks/" + p.Name, Now: day})
 			for name := range again.Header {
 				if again.Header.Get(name) != r.Header.Get(name) {
@@ -405,8 +500,8 @@ func TestTamper(t *testing.T) {
 					changed++
 				}
 			}
-			if changed != 1 || !json.Valid(r.Body) {
-				t.Fatalf("%s: %d bytes changed, valid: %v", p.Name, changed, json.Valid(r.Body))
+			if changed != 1 || !wellFormed(r) {
+				t.Fatalf("%s: %d bytes changed, valid: %v", p.Name, changed, wellFormed(r))
 			}
 			if diff := cmp.Diff(ids, idsOf(t, p, r)); diff != "" {
 				t.Fatalf("%s: Tamper changed an id:\n%s", p.Name, diff)
