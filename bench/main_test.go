@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"os/signal"
 	"testing"
@@ -24,7 +25,9 @@ func floodproof() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	program := &Program{Args: os.Args[1:], Arg0: os.Args[0], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Version: "test"}
 	if name := os.Getenv(mutantVariable); name != "" {
-		mutant, ok := mutants()[name]
+		all := mutants()
+		maps.Copy(all, strangers())
+		mutant, ok := all[name]
 		if !ok {
 			fmt.Fprintf(os.Stderr, "no mutant is called %q\n", name)
 			os.Exit(ExitUsage)

@@ -17,8 +17,9 @@ import (
 
 // parts are what a node of the pipeline is made of. A nil function leaves the part as it is.
 type parts struct {
-	queue   func(queue.Queue) queue.Queue
-	handler func(reference.Handler) reference.Handler
+	queue     func(queue.Queue) queue.Queue
+	handler   func(reference.Handler) reference.Handler
+	providers func(map[string]reference.ProviderConfig) map[string]reference.ProviderConfig
 }
 
 // open opens the queue of a node.
@@ -94,12 +95,14 @@ func (p *Program) receiver(ctx context.Context, f nodeFlags) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close(context.WithoutCancel(ctx))) }()
-	cfg := reference.ReceiverConfig{Queue: store, Providers: map[string]reference.ProviderConfig{}, Logger: p.logger(f)}
-	for _, name := range reference.Providers() {
-		if secret := os.Getenv(harness.SecretVariable(name)); secret != "" {
-			cfg.Providers[name] = reference.ProviderConfig{Secrets: []reference.Secret{reference.Secret(secret)}}
-		}
+	providers, err := harness.ReceiverProviders(os.Getenv)
+	if err != nil {
+		return err
 	}
+	if p.parts.providers != nil {
+		providers = p.parts.providers(providers)
+	}
+	cfg := reference.ReceiverConfig{Queue: store, Providers: providers, Logger: p.logger(f)}
 	handler, err := reference.NewReceiver(cfg)
 	if err != nil {
 		return err

@@ -42,6 +42,18 @@ const (
 	forPoisonItem
 	forJitter
 	forResourceDraw
+	forConcurrent
+	forStale
+	forStaleTime
+	forResend
+	forResendTime
+	forOversized
+	forWrongType
+	forSlowBody
+	forCutBody
+	forClientGone
+	forMash
+	forMashTime
 )
 
 // withRun returns the dice for what must differ from run to run: ids.

@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
+
+	"floodproof/loadgen/wire"
 )
 
 // defaultMaxInFlight is the number of slots of a Generator with MaxInFlight 0.
@@ -35,7 +38,7 @@ func (g *Generator) defaults() {
 		g.MaxInFlight = defaultMaxInFlight
 	}
 	if g.Transport == nil {
-		g.Transport = NewTransport(g.MaxInFlight)
+		g.Transport = &WireTransport{Options: wire.Options{MaxIdle: g.MaxInFlight}}
 	}
 	if g.Start.IsZero() {
 		g.Start = time.Now()
@@ -60,6 +63,9 @@ func (g *Generator) check() error {
 	}
 	if g.TailScale != 0 && !isScale(g.TailScale) {
 		fail("tail scale: %v is not a scale", g.TailScale)
+	}
+	if g.DisableEndpoints && (g.TailScale != 1 || slices.ContainsFunc(g.Segments, func(s Segment) bool { return s.Scale != 1 })) {
+		fail("disable endpoints: providers give an endpoint up after hours or days, so that every segment and the tail need scale 1")
 	}
 	if len(g.Segments) == 0 || len(g.Segments) >= math.MaxUint8 {
 		fail("segments: %d of them, want 1 to %d", len(g.Segments), math.MaxUint8-1)
@@ -120,7 +126,7 @@ func (t *Traffic) check() error {
 	if len(t.Mix) > 0 && !(sum > 0) {
 		fail("mix: all weights are 0, so that nobody sends")
 	}
-	return errors.Join(append(errs, t.Inject.check())...)
+	return errors.Join(append(errs, t.Inject.check(), t.Mash.check())...)
 }
 
 // check returns which shares are none.
@@ -132,12 +138,32 @@ func (i Inject) check() error {
 	}{
 		{"duplicates", i.Duplicates}, {"new-id duplicates", i.NewIDDuplicates}, {"out of order", i.OutOfOrder}, {"forged", i.Forged},
 		{"expired", i.Expired}, {"malformed", i.Malformed}, {"poison", i.Poison}, {"poison items", i.PoisonItems},
+		{"concurrent duplicates", i.ConcurrentDuplicates}, {"stale", i.Stale}, {"resends", i.Resends}, {"oversized", i.Oversized},
+		{"wrong type", i.WrongType}, {"slow body", i.SlowBody}, {"cut body", i.CutBody}, {"client gone", i.ClientGone},
 	} {
 		if !(s.share >= 0 && s.share <= 1) {
 			errs = append(errs, fmt.Errorf("inject: %s is %v, want a share from 0 to 1", s.name, s.share))
 		}
 	}
+	if i.OversizedBytes < 0 || i.OversizedBytes > maxOversized {
+		errs = append(errs, fmt.Errorf("inject: oversized bytes: %d, want at most %d", i.OversizedBytes, maxOversized))
+	}
 	return errors.Join(errs...)
+}
+
+// check returns what is wrong with a mash.
+func (m Mash) check() error {
+	switch {
+	case m == Mash{}:
+		return nil
+	case !(m.Share >= 0 && m.Share <= 1):
+		return fmt.Errorf("mash: share is %v, want one from 0 to 1", m.Share)
+	case m.Updates < 2 || m.Updates > maxMash:
+		return fmt.Errorf("mash: %d updates are no row, want 2 to %d", m.Updates, maxMash)
+	case m.Within <= 0:
+		return fmt.Errorf("mash: %d updates within %v, want a time", m.Updates, m.Within)
+	}
+	return nil
 }
 
 // sleepTimer waits until t with a timer of the runtime, or until ctx is done.

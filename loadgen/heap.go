@@ -58,6 +58,9 @@ func (q *fifo[T]) len() int { return len(q.items) - q.first }
 
 func (q *fifo[T]) push(item T) { q.items = append(q.items, item) }
 
+// front returns the oldest item. The queue must not be empty.
+func (q *fifo[T]) front() T { return q.items[q.first] }
+
 // pop removes and returns the oldest item. The queue must not be empty. Its memory is taken back when half of it is used up, so that a queue that
 // never gets quite empty does not grow for ever.
 func (q *fifo[T]) pop() T {

@@ -52,10 +52,8 @@ func acme() *provider.Provider {
 		},
 		Sign: func(r *provider.Request, s provider.Signing) {
 			stamp := strconv.FormatInt(s.Now.Unix(), 10)
-			mac := hmac.New(sha256.New, []byte(s.Secrets[0]))
-			_, _ = fmt.Fprintf(mac, "%s.%s", stamp, r.Body)
 			r.Header.Set("X-Stamp", stamp)
-			r.Header.Set("X-Signature", hex.EncodeToString(mac.Sum(nil)))
+			r.Header.Set("X-Signature", mac(s.Secrets[0], stamp, r.Body))
 		},
 		Tamper: func(body []byte) {
 			if i := bytes.Index(body, []byte(`"amount":`)); i >= 0 {
@@ -64,6 +62,13 @@ func acme() *provider.Provider {
 			}
 		},
 	}
+}
+
+// mac is acme's signature.
+func mac(secret, stamp string, body []byte) string {
+	m := hmac.New(sha256.New, []byte(secret))
+	_, _ = fmt.Fprintf(m, "%s.%s", stamp, body)
+	return hex.EncodeToString(m.Sum(nil))
 }
 
 // bulk is acme with up to ten events a request.

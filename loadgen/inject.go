@@ -17,6 +17,13 @@ const (
 	// A delivery out of order comes so much later, in real time, than the newer version: behind it on the wire, and yet close.
 	behindFrom, behindUntil = 20 * time.Millisecond, 500 * time.Millisecond
 
+	// defaultOversized is the length of an oversized body where nothing else is said; maxOversized is more than any provider sends (GitHub caps payloads at
+	// 25 MB, https://docs.github.com/en/webhooks/webhook-events-and-payloads, read 2026-11-27).
+	defaultOversized = 2 << 20
+	maxOversized     = 64 << 20
+	// maxMash bounds the updates of one resource in a mash.
+	maxMash = 1000
+
 	// maxEvents bounds a day: event numbers and those of phantoms share 32 bits, the last of which means "none" in a ledger.
 	maxEvents = math.MaxUint32 / 2
 )
@@ -42,10 +49,36 @@ func (s *stream) inject(cur *slot) {
 			s.forge(cur.day, target, expired)
 		}
 	}
-	if s.dice.hit(forMalformed, n, s.Inject.Malformed) {
-		empty := &slot{role: cur.role}
-		s.plan(plan{slot: empty, moment: moment{day: cur.day}, class: ledger.Malformed, flaw: cut, key: s.ids.bits(forNewDeliveryKey, s.seq)})
+	for _, h := range []struct {
+		share   float64
+		purpose purpose
+		flaw    flaw
+		shape   Shape
+	}{
+		{s.Inject.Malformed, forMalformed, cut, Whole}, {s.Inject.Oversized, forOversized, oversized, Whole},
+		{s.Inject.WrongType, forWrongType, wrongType, Whole}, {s.Inject.SlowBody, forSlowBody, slow, SlowBody},
+	} {
+		if s.dice.hit(h.purpose, n, h.share) {
+			s.plan(plan{
+				slot: &slot{role: cur.role}, moment: moment{day: cur.day}, class: ledger.Malformed, flaw: h.flaw, shape: h.shape,
+				key: s.ids.bits(forNewDeliveryKey, s.seq),
+			})
+		}
 	}
+}
+
+// shapeOf draws what the first attempt of a genuine delivery is like on the wire. Only providers that try again break off: with others it would be the
+// harness that lost the event.
+func (s *stream) shapeOf(cur *slot) Shape {
+	switch n := cur.number(); {
+	case cur.role.Provider.OneShot():
+		return Whole
+	case s.dice.hit(forCutBody, n, s.Inject.CutBody):
+		return CutBody
+	case s.dice.hit(forClientGone, n, s.Inject.ClientGone):
+		return ClientGone
+	}
+	return Whole
 }
 
 // duplicate plans further deliveries of a slot whose genuine one is due at the given moment.
@@ -54,6 +87,9 @@ func (s *stream) duplicate(cur *slot, at moment) {
 	if s.dice.hit(forDuplicate, n, s.Inject.Duplicates) {
 		again := s.resend(at, s.dice.bits(forDuplicateTime, n))
 		s.plan(plan{slot: cur, moment: again, class: ledger.DuplicateSameID, key: cur.key})
+	}
+	if s.dice.hit(forConcurrent, n, s.Inject.ConcurrentDuplicates) {
+		s.plan(plan{slot: cur, moment: at, class: ledger.DuplicateSameID, key: cur.key})
 	}
 	if cur.role.Provider.NewDeliveryID && s.dice.hit(forNewID, n, s.Inject.NewIDDuplicates) {
 		again := s.resend(at, s.dice.bits(forNewIDTime, n))
@@ -75,21 +111,50 @@ func (s *stream) resend(at moment, bits uint64) moment {
 	return at
 }
 
-// holds decides whether a slot is sent out of order: only if a newer version of its first resource can follow.
+// held is a slot that is sent after a newer version of its first resource, which has to be at least until; stale: long after that.
+type held struct {
+	*slot
+	until uint32
+	stale bool
+}
+
+// holds decides whether a slot is sent out of order, only if a newer version of its first resource can follow: either close behind the next newer one, or
+// long behind the last of all.
 func (s *stream) holds(cur *slot) bool {
-	return cur.newest() < s.versions && s.held[cur.events[0].Resource] == nil && s.dice.hit(forHold, cur.number(), s.Inject.OutOfOrder)
+	resource := cur.events[0].Resource
+	if _, taken := s.held[resource]; taken || cur.newest() >= cur.versions {
+		return false
+	}
+	switch n := cur.number(); {
+	case s.dice.hit(forHold, n, s.Inject.OutOfOrder):
+		s.held[resource] = held{slot: cur, until: cur.newest() + 1}
+	case s.dice.hit(forStale, n, s.Inject.Stale):
+		s.held[resource] = held{slot: cur, until: cur.versions, stale: true}
+	default:
+		return false
+	}
+	return true
+}
+
+// behind is when a held slot is sent whose turn came at the given moment.
+func (s *stream) behind(h held, at moment) moment {
+	if h.stale {
+		later := between(afterwardsFrom, afterwardsUntil, s.dice.unit(forStaleTime, h.number()))
+		return moment{day: min(at.day+later, max(at.day, s.Schedule.At(s.Events-1))), wait: at.wait + behindUntil}
+	}
+	return moment{day: at.day, wait: at.wait + between(behindFrom, behindUntil, s.dice.unit(forHoldTime, h.number()))}
 }
 
 // releaseAll plans what is still held when the events are used up: nothing newer will come.
 func (s *stream) releaseAll(day time.Duration) {
 	rest := make([]*slot, 0, len(s.held))
 	for _, h := range s.held {
-		rest = append(rest, h)
+		rest = append(rest, h.slot)
 	}
 	slices.SortFunc(rest, func(a, b *slot) int { return int(a.events[0].Number) - int(b.events[0].Number) })
 	clear(s.held)
 	for _, h := range rest {
-		s.emit(h, moment{day: day})
+		s.emit(h, moment{day: max(day, h.due)})
 	}
 }
 
@@ -128,7 +193,7 @@ func (s *stream) phantom(r *role, day time.Duration) *slot {
 	number := uint32(s.Events) + s.phantoms
 	s.phantoms++
 	n, resource := uint64(number), s.allot(1)
-	return &slot{role: r, day: day, key: s.ids.bits(forDeliveryKey, n), events: []provider.Event{{
+	return &slot{role: r, day: day, due: day, versions: 1, key: s.ids.bits(forDeliveryKey, n), events: []provider.Event{{
 		Number: number, Key: s.ids.bits(forEventKey, n), Draw: s.dice.bits(forDraw, n),
 		Resource: resource, ResourceKey: s.ids.bits(forResourceKey, uint64(resource)), ResourceDraw: s.dice.bits(forResourceDraw, uint64(resource)), Version: 1,
 		At: s.Day.Add(day),

@@ -163,7 +163,7 @@ func forgeries(t *testing.T, in Traffic) map[string]int {
 		}
 		var forged, genuine provider.Request
 		forged.Header, genuine.Header = map[string][]string{}, map[string][]string{}
-		p.write(&forged, 1, now)
+		p.write(&forged, 1, provider.Answer{}, now)
 		r := p.slot.role
 		r.Provider.Render(&genuine, provider.Delivery{Key: p.key, Events: p.slot.events, Attempt: 1})
 		genuine.Body = append(genuine.Body[:0], forged.Body...) // signed as it is seen
@@ -196,7 +196,11 @@ func TestRealProvidersCanBeForged(t *testing.T) {
 	in := traffic(4000)
 	in.Mix, in.Inject = nil, Inject{Forged: 0.5, Expired: 0.5, Duplicates: 0.1, OutOfOrder: 0.1, Malformed: 0.1, PoisonItems: 0.5}
 	for _, p := range provider.All() {
-		in.Mix = append(in.Mix, share(p, 1))
+		s := share(p, 1)
+		if p.NewSecret != nil {
+			s.Secrets = []string{p.NewSecret([32]byte{1})}
+		}
+		in.Mix = append(in.Mix, s)
 	}
 	flaws := forgeries(t, in)
 	for _, p := range provider.All() {
@@ -217,7 +221,7 @@ func TestExpiredSignaturesAreBeyondTheTolerance(t *testing.T) {
 			continue
 		}
 		req := provider.Request{Header: map[string][]string{}}
-		p.write(&req, 1, now)
+		p.write(&req, 1, provider.Answer{}, now)
 		if got, want := req.Header.Get("X-Stamp"), fmt.Sprint(now.Add(-p.slot.role.Provider.Tolerance-expiredBy).Unix()); got != want {
 			t.Errorf("plan %d: signed at %s, want %s", p.seq, got, want)
 		}
@@ -284,5 +288,84 @@ func testOutOfOrder(t *testing.T, share float64) {
 	// A resource has at most one delivery that waits, hence a little less.
 	if got := float64(held) / float64(eligible); got > share+0.01 || got < 0.7*share {
 		t.Errorf("%.3f of the deliveries with a newer version to come are out of order, want about %v", got, share)
+	}
+}
+
+// TestStaleComesLongBehind: what is stale is sent when all newer versions of its resource are long out.
+func TestStaleComesLongBehind(t *testing.T) {
+	in := traffic(30_000)
+	in.Mix, in.Inject = in.Mix[:1], Inject{Stale: 0.1}
+	_, _, plans := planAll(t, in)
+	type version struct{ resource, version uint32 }
+	due := map[version]time.Duration{}
+	for _, p := range plans {
+		due[version{p.slot.events[0].Resource, p.slot.events[0].Version}] = p.day
+	}
+	last := in.Schedule.At(in.Events - 1)
+	stale, eligible := 0, 0
+	for _, p := range plans {
+		e := p.slot.events[0]
+		if int(e.Version) < in.VersionsPerResource {
+			eligible++
+		}
+		if p.day == p.slot.due || p.day == last {
+			continue
+		}
+		stale++
+		newest := due[version{e.Resource, uint32(in.VersionsPerResource)}]
+		if behind := p.day - newest; behind < afterwardsFrom || behind >= afterwardsUntil {
+			t.Errorf("version %d of %d is due %v after the newest, want %v to %v", e.Version, e.Resource, behind, afterwardsFrom, afterwardsUntil)
+		}
+	}
+	// A resource has at most one delivery that waits, hence a little less.
+	if got := float64(stale) / float64(eligible); got > 0.11 || got < 0.07 {
+		t.Errorf("%.3f of the deliveries with a newer version to come are stale, want about 0.1", got)
+	}
+}
+
+// TestMoreInjections: each is hit for its share, in its class, and where it makes sense only.
+func TestMoreInjections(t *testing.T) {
+	in := traffic(40_000)
+	in.Mix[1].Provider.Delays = nil // bulk never tries again
+	in.Inject = Inject{ConcurrentDuplicates: 0.1, Oversized: 0.02, WrongType: 0.03, SlowBody: 0.04, CutBody: 0.05, ClientGone: 0.06}
+	_, _, plans := planAll(t, in)
+	got := map[string]float64{}
+	genuine := map[uint32]moment{}
+	for _, p := range plans {
+		switch {
+		case p.class == ledger.Genuine:
+			got["slots"]++
+			genuine[p.slot.events[0].Number] = p.moment
+			if p.slot.role.Provider.OneShot() {
+				if p.shape != Whole {
+					t.Errorf("plan %d of a provider that never tries again has shape %d", p.seq, p.shape)
+				}
+				continue
+			}
+			got["slots that are tried again"]++
+			got[map[Shape]string{Whole: "whole", CutBody: "cut body", ClientGone: "client gone", SlowBody: "slow genuine"}[p.shape]]++
+		case p.class == ledger.DuplicateSameID && p.moment == genuine[p.slot.events[0].Number] && p.shape == Whole:
+			got["concurrent"]++
+		case p.class == ledger.Malformed && p.slot.events == nil:
+			got[map[flaw]string{oversized: "oversized", wrongType: "wrong type", slow: "slow body"}[p.flaw]]++
+			if (p.flaw == slow) != (p.shape == SlowBody) {
+				t.Errorf("plan %d has flaw %d and shape %d", p.seq, p.flaw, p.shape)
+			}
+		default:
+			t.Errorf("plan %d has the class %v, flaw %d", p.seq, p.class, p.flaw)
+		}
+	}
+	for _, tt := range []struct {
+		what  string
+		share float64
+		of    string
+	}{
+		{"concurrent", 0.1, "slots"}, {"oversized", 0.02, "slots"}, {"wrong type", 0.03, "slots"}, {"slow body", 0.04, "slots"},
+		{"cut body", 0.05, "slots that are tried again"}, {"client gone", 0.06 * 0.95, "slots that are tried again"},
+	} {
+		want, room := tt.share*got[tt.of], 4*math.Sqrt(tt.share*(1-tt.share)*got[tt.of])
+		if math.Abs(got[tt.what]-want) > room || want == 0 {
+			t.Errorf("%s: %v, want %.0f ± %.0f", tt.what, got[tt.what], want, room)
+		}
 	}
 }

@@ -50,6 +50,21 @@ type Share struct {
 // Inject are shares of deliveries to which something is done besides; see scenarios.Inject.
 type Inject struct {
 	Duplicates, NewIDDuplicates, OutOfOrder, Forged, Expired, Malformed, Poison, PoisonItems float64
+	ConcurrentDuplicates, Stale, Resends                                                     float64
+	Oversized                                                                                float64
+	OversizedBytes                                                                           int
+	WrongType, SlowBody, CutBody, ClientGone                                                 float64
+}
+
+// Mash is somebody who cannot leave the save button alone: a share of the events are rows of Updates versions of one resource of its own, all of
+// them due Within the first of them, on the day's clock. The zero value is nobody.
+//
+// A row begins where its first event is due by the schedule and takes the events that follow, whose own due times it gives up, so that the number of
+// events stays what it was. Its deliveries carry one event each, with a provider that batches too: they are for a debouncer to join.
+type Mash struct {
+	Share   float64
+	Updates int
+	Within  time.Duration
 }
 
 // Traffic is the day: everything that depends on seed and run id alone.
@@ -67,6 +82,7 @@ type Traffic struct {
 	// Latest are the event types for which only the newest version counts (empty in most scenarios).
 	Latest []string
 	Inject Inject
+	Mash   Mash
 }
 
 // Generator sends a day of traffic. Its fields are set before Run and not changed after.
@@ -77,7 +93,14 @@ type Generator struct {
 	TailScale float64
 	// MaxInFlight bounds the requests under way; an attempt that finds no free slot waits and is counted as blocked. 0 means 256.
 	MaxInFlight int
-	// Transport sends; it must not resend by itself. Nil means NewTransport(MaxInFlight).
+	// NoCatchUp: what finds no free slot when it is due is never sent, and counted as skipped, instead of being sent as slots free up. It is for the search for
+	// a capacity, in which a burst after each stall would be load that nobody asked for. If a slot is free and the generator itself is late, it sends late all the
+	// same: left out, it would be missing where the verdict looks for a generator that cannot keep up.
+	NoCatchUp bool
+	// DisableEndpoints lets providers give an endpoint up that fails as long as they publish. That is a matter of hours and days, so that every segment and
+	// the tail must have scale 1.
+	DisableEndpoints bool
+	// Transport sends; it must not resend by itself. Nil means a WireTransport.
 	Transport http.RoundTripper
 	Books     Books
 	// Start is the instant that the ledger's offsets count from.

@@ -1,6 +1,7 @@
 package loadgen
 
 import (
+	"bytes"
 	"net/http"
 
 	"floodproof/loadgen/provider"
@@ -33,18 +34,24 @@ func (t *Traffic) Payloads(wanted func(number uint32) bool, visit func(number ui
 // payloads visits the wanted events of one delivery.
 func (p *plan) payloads(req *provider.Request, wanted func(uint32) bool, visit func(uint32, []byte)) {
 	from := p.slot.role.Provider
-	attempts := 1
-	if from.MaxBatch > 1 {
-		attempts += len(from.Delays)
-	}
+	var first []byte
 	for i, e := range p.slot.events {
 		if !wanted(e.Number) {
 			continue
 		}
-		for attempt := range attempts {
+		for attempt := range 1 + len(from.Delays) {
 			req.Reset()
 			from.Render(req, provider.Delivery{Key: p.key, Events: p.slot.events, Attempt: attempt + 1})
-			visit(e.Number, from.PayloadOf(req.Body, i))
+			// A signature inside of what is queued (Adyen) is part of it. It holds no time, or no two attempts would be alike.
+			from.Sign(req, provider.Signing{Secrets: p.slot.role.Secrets, URL: p.slot.role.URL, Now: e.At})
+			payload := from.PayloadOf(req.Body, i)
+			if attempt == 1 && bytes.Equal(payload, first) {
+				break // The number of the attempt is not in it.
+			}
+			if attempt == 0 {
+				first = append(first[:0], payload...)
+			}
+			visit(e.Number, payload)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package loadgen
 
 import (
+	"bytes"
 	"time"
 
 	"floodproof/loadgen/provider"
@@ -11,9 +12,12 @@ import (
 type slot struct {
 	role   *role
 	events []provider.Event
-	// key is the delivery key of the genuine delivery; day when that is due.
-	key uint64
-	day time.Duration
+	// key is the delivery key of the genuine delivery; due when that is due by the schedule, day the place of the slot among the others, which is the
+	// same but in a mash.
+	key      uint64
+	day, due time.Duration
+	// versions is how many versions its first resource gets.
+	versions uint32
 	// poison: the sink refuses its event. latest: bit i is set if event i is of a type for which only the newest version counts.
 	poison bool
 	latest []bool
@@ -63,6 +67,11 @@ const (
 	expired
 	// cut has a body that cannot be parsed.
 	cut
+	// oversized has a body that cannot be parsed and has no end either; wrongType one that claims to be of another type.
+	oversized
+	wrongType
+	// slow has a body that cannot be parsed, long enough to trickle for minutes.
+	slow
 	// alteredBefore was changed and then signed: nothing that a receiver could see, the probe's yardstick for altered.
 	alteredBefore
 )
@@ -73,6 +82,8 @@ type plan struct {
 	moment
 	class ledger.Class
 	flaw  flaw
+	// shape is what its first attempt is like on the wire.
+	shape Shape
 	// key is the delivery key; seq counts the plans of a run in an order that depends on the seed alone.
 	key uint64
 	seq uint64
@@ -81,11 +92,19 @@ type plan struct {
 // expiredBy is how far behind the tolerance an expired signature lies, beyond doubts about clocks.
 const expiredBy = 3 * time.Minute
 
-// write renders and signs one attempt. The signature clock is now, whatever the clock of the day says.
-func (p *plan) write(req *provider.Request, attempt int, now time.Time) {
+// slowBytes is the least length of a slow body.
+const slowBytes = 512
+
+// pad makes a body at least so long.
+func pad(req *provider.Request, length int) {
+	req.Body = append(req.Body, bytes.Repeat([]byte{' '}, max(0, length-len(req.Body)))...)
+}
+
+// write renders and signs one attempt, which follows the given answer. The signature clock is now, whatever the clock of the day says.
+func (p *plan) write(req *provider.Request, attempt int, last provider.Answer, now time.Time) {
 	r := p.slot.role
 	from := r.Provider
-	from.Render(req, provider.Delivery{Key: p.key, Events: p.slot.events, Attempt: attempt, Malformed: p.flaw == cut})
+	from.Render(req, provider.Delivery{Key: p.key, Events: p.slot.events, Attempt: attempt, Malformed: p.class == ledger.Malformed, Last: last})
 	signing := provider.Signing{Secrets: r.Secrets, URL: r.URL, Now: now}
 	switch p.flaw {
 	case wrongKey:
@@ -94,6 +113,12 @@ func (p *plan) write(req *provider.Request, attempt int, now time.Time) {
 		signing.Now = now.Add(-from.Tolerance - expiredBy)
 	case alteredBefore:
 		from.Tamper(req.Body)
+	case oversized:
+		pad(req, r.oversized)
+	case slow:
+		pad(req, slowBytes)
+	case wrongType:
+		req.Header.Set("Content-Type", "text/plain; charset=utf-8")
 	case flawless, altered, unsigned, cut:
 	}
 	if p.flaw != unsigned {

@@ -11,8 +11,14 @@ type Progress struct {
 	Planned, Born int64
 	// Sent counts attempts that were sent, InFlight those under way.
 	Sent, InFlight int64
-	// Blocked counts attempts that found no free slot, Waiting those of them that still have none.
+	// LeftOpen counts those in flight that their provider has given up and left open: each still has its slot.
+	LeftOpen int64
+	// Blocked counts attempts that found no free slot, or that their provider's own rules held back; Waiting are those of them that still wait.
 	Blocked, Waiting int64
+	// Skipped counts attempts that were never sent because that was impossible when they were due (Generator.NoCatchUp).
+	Skipped int64
+	// Disabled counts endpoints that their provider gave up (Generator.DisableEndpoints), Suppressed the deliveries that it did not send because of that.
+	Disabled, Suppressed int64
 	// PendingRetries counts deliveries that wait for their next attempt.
 	PendingRetries int64
 	// Local counts attempts that failed for lack of ports or file descriptors on this machine: the harness's fault, not the target's.
@@ -24,7 +30,8 @@ type Progress struct {
 
 // gauges are the numbers behind Progress. The scheduler writes them, anybody reads.
 type gauges struct {
-	born, sent, inFlight, blocked, waiting, retries, local atomic.Int64
+	born, sent, inFlight, leftOpen, blocked, waiting, retries, local atomic.Int64
+	skipped, disabled, suppressed                                    atomic.Int64
 	// clock is a copy of the run's clock, replaced at each segment; start the instant that its offsets count from, ended when the run was over.
 	clock atomic.Pointer[clock]
 	start atomic.Pointer[time.Time]
@@ -37,6 +44,8 @@ func (g *Generator) Progress() Progress {
 	p := Progress{
 		Planned: int64(g.Traffic.Events), Born: g.gauges.born.Load(), Sent: g.gauges.sent.Load(), InFlight: g.gauges.inFlight.Load(),
 		Blocked: g.gauges.blocked.Load(), Waiting: g.gauges.waiting.Load(), PendingRetries: g.gauges.retries.Load(), Local: g.gauges.local.Load(),
+		LeftOpen: g.gauges.leftOpen.Load(), Skipped: g.gauges.skipped.Load(),
+		Disabled: g.gauges.disabled.Load(), Suppressed: g.gauges.suppressed.Load(),
 	}
 	if c := g.gauges.clock.Load(); c != nil {
 		now := min(time.Since(*g.gauges.start.Load()), time.Duration(g.gauges.ended.Load()))

@@ -22,11 +22,16 @@ type role struct {
 	template *http.Request
 	// below is the sum of the slot weights up to and including this role, as a share of all.
 	below float64
+	// upTo is the sum of the event weights up to and including this role, as a share of all.
+	upTo float64
 	// forgeries are the flaws that this provider's rule refuses; expires: it refuses old signatures too.
 	forgeries []flaw
 	expires   bool
 	// wrong is a secret that is none of Secrets but looks like the first.
 	wrong string
+	// oversized is the length of an oversized body.
+	oversized int
+	lane      lane
 	// block is the first resource of the current block, taken how many of the block's events were given out.
 	block, taken uint32
 }
@@ -34,7 +39,7 @@ type role struct {
 // newCast makes the roles of a mix. A provider that sends batches takes several events at a time; its slots are rarer by that factor, so that the
 // weights hold by events.
 func newCast(mix []Share, day time.Time) ([]*role, error) {
-	var sum float64
+	var sum, weights float64
 	cast := make([]*role, len(mix))
 	for i, share := range mix {
 		template, err := http.NewRequestWithContext(context.Background(), http.MethodPost, share.URL, nil) // each attempt is sent under a context of its own
@@ -42,11 +47,13 @@ func newCast(mix []Share, day time.Time) ([]*role, error) {
 			return nil, fmt.Errorf("parse URL of %s: %w", share.Provider.Name, err)
 		}
 		sum += share.Weight / max(1, share.Provider.MeanBatch)
-		cast[i] = &role{Share: share, index: uint8(i), template: template, below: sum}
+		weights += share.Weight
+		cast[i] = &role{Share: share, index: uint8(i), template: template, below: sum, upTo: weights}
 		cast[i].probe(day)
 	}
 	for _, r := range cast {
 		r.below /= sum
+		r.upTo /= weights
 	}
 	return cast, nil
 }
@@ -73,7 +80,7 @@ func (r *role) probe(day time.Time) {
 	write := func(f flaw) provider.Request {
 		req := provider.Request{Header: make(http.Header)}
 		pl.flaw = f
-		pl.write(&req, 1, now)
+		pl.write(&req, 1, provider.Answer{}, now)
 		return req
 	}
 	genuine := write(flawless)

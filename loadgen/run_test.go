@@ -136,45 +136,6 @@ func TestBlockedAreSentBeforeTheSegmentEnds(t *testing.T) {
 	})
 }
 
-// TestStall is the measurement that generators get wrong: a receiver that stalls for two seconds at 1,000 a second hurts some 1,950 requests by more than
-// 100 ms, whatever the number of slots (https://github.com/tsenart/vegeta/issues/223).
-func TestStall(t *testing.T) {
-	for _, slots := range []int{10, 100, 1000} {
-		t.Run(fmt.Sprint(slots), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				start := time.Now()
-				stalling := receiver(func(*http.Request, []byte) (int, time.Duration, http.Header) {
-					const service = 100 * time.Microsecond
-					if now := time.Since(start); now >= 3*time.Second && now < 5*time.Second {
-						return 200, 5*time.Second - now + service, nil
-					}
-					return 200, service, nil
-				})
-				g, books := bubble(t, plain(evenly(time.Millisecond), 8000), []Segment{{Name: "real", Until: 8 * time.Second, Scale: 1}}, stalling)
-				g.MaxInFlight = slots
-				mustRun(t, g)
-				slow, blocked := 0, 0
-				for _, a := range books.attempts {
-					if a.Done-a.Due > 100*time.Millisecond {
-						slow++
-					}
-					if a.Blocked {
-						blocked++
-					} else if a.Start != a.Due {
-						t.Errorf("attempt of %d: late by %v though a slot was free", a.Delivery, a.Start-a.Due)
-					}
-				}
-				if len(books.attempts) != 8000 || slow < 1900 || slow > 2050 {
-					t.Errorf("%d attempts, %d of them slower than 100 ms, want 8000 and 1900 to 2050", len(books.attempts), slow)
-				}
-				if want := 2000 - slots; blocked < want-50 || blocked > want+150 {
-					t.Errorf("%d blocked, want about %d", blocked, want)
-				}
-			})
-		})
-	}
-}
-
 func TestCancelStopsAndRecords(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -364,6 +325,12 @@ func TestRunRefuses(t *testing.T) {
 		"mix: acme has no secret":            func(g *Generator) { g.Traffic.Mix[0].Secrets = nil },
 		"mix: acme has no time-out":          func(g *Generator) { g.Traffic.Mix[0].Provider.Timeout = 0 },
 		"latest: acme cannot tell":           func(g *Generator) { g.Traffic.Latest, g.Traffic.Mix[0].Provider.Type = []string{"x"}, nil },
+		"disable endpoints: providers give":  func(g *Generator) { g.DisableEndpoints, g.TailScale = true, 1 },
+		"inject: cut body is -1":             func(g *Generator) { g.Traffic.Inject.CutBody = -1 },
+		"inject: oversized bytes: -1":        func(g *Generator) { g.Traffic.Inject.OversizedBytes = -1 },
+		"mash: share is 2":                   func(g *Generator) { g.Traffic.Mash = Mash{2, 8, time.Second} },
+		"mash: 1 updates are no row":         func(g *Generator) { g.Traffic.Mash = Mash{0.5, 1, time.Second} },
+		"mash: 8 updates within 0s":          func(g *Generator) { g.Traffic.Mash = Mash{0.5, 8, 0} },
 		"inject: forged is 1.5":              func(g *Generator) { g.Traffic.Inject.Forged = 1.5 },
 		"parse URL of acme":                  func(g *Generator) { g.Traffic.Mix[0].URL = "http://%zz" },
 	}

@@ -3,9 +3,10 @@ package loadgen
 import (
 	"context"
 	"fmt"
-	"net/http"
+	"slices"
 	"time"
 
+	"floodproof/loadgen/provider"
 	"floodproof/reports/ledger"
 )
 
@@ -20,13 +21,19 @@ const (
 // job is one delivery on its way, from the instant it was planned until nothing of it will be sent any more.
 type job struct {
 	plan
-	// number is the ledger's, once try is not 0. try is the attempt that is due or under way.
-	number uint32
-	try    int
+	// number is the ledger's, once try is not 0. try is the attempt that is due or under way, and step its place in the provider's schedule, which counts
+	// an attempt that is repeated at once only once.
+	number    uint32
+	try, step int
+	repeated  bool
+	// last is how the attempt before ended, without the headers, which would take memory for hours.
+	last provider.Answer
 	// due is on the wall, segment the one it lies in.
 	due     time.Duration
 	segment int
 	blocked bool
+	// parked: its time has come in a later segment, once that begins.
+	parked bool
 }
 
 // run is the state of one Run. All of it belongs to the scheduler's goroutine; attempts run in their own, each with one sender, and come
@@ -60,7 +67,7 @@ func newRun(ctx context.Context, g *Generator) (*run, error) {
 	base, cutOff := context.WithCancel(context.WithoutCancel(ctx))
 	r := &run{
 		Generator: g, stream: s, clock: newClock(g.Segments, g.TailScale), cutOff: cutOff,
-		outcomes: make(chan outcome, g.MaxInFlight), idle: make([]*sender, g.MaxInFlight), timer: time.NewTimer(0),
+		outcomes: make(chan outcome, 2*g.MaxInFlight), idle: make([]*sender, g.MaxInFlight), timer: time.NewTimer(0),
 	}
 	r.due.before = func(a, b *job) bool { return a.due < b.due || a.due == b.due && a.seq < b.seq }
 	r.later.before = func(a, b *job) bool { return a.day < b.day || a.day == b.day && a.seq < b.seq }
@@ -123,7 +130,7 @@ func (r *run) begin(i int) {
 // place puts a job where it waits for its time.
 func (r *run) place(j *job) {
 	due, ok := r.clock.place(&j.moment)
-	if !ok {
+	if j.parked = !ok; j.parked {
 		r.later.push(j)
 		return
 	}
@@ -169,7 +176,7 @@ func (r *run) pull() {
 // over reports whether the segment has nothing left to send. Requests may still be under way; in the tail none may, since each may ask for a retry.
 func (r *run) over() bool {
 	switch {
-	case r.due.len() > 0 || r.waiting.len() > 0:
+	case r.due.len() > 0 || r.waiting.len() > 0 || r.held():
 		return false
 	case r.clock.inTail():
 		return r.busy == 0
@@ -177,14 +184,25 @@ func (r *run) over() bool {
 	return r.now() >= r.clock.end()
 }
 
+// held reports whether a provider's own rules still hold something back that an answer will let go.
+func (r *run) held() bool {
+	return slices.ContainsFunc(r.stream.cast, func(c *role) bool { return c.lane.held() })
+}
+
+// ready reports whether the job that is due next could be sent now.
+func (r *run) ready() bool {
+	top := r.due.top()
+	return len(r.idle) > 0 && top.slot.role.lane.admits(top)
+}
+
 // wake is when the scheduler has to act next if no answer comes before.
 func (r *run) wake() time.Duration {
 	switch {
-	case r.due.len() > 0 && len(r.idle) > 0:
+	case r.due.len() > 0 && r.ready():
 		return r.due.top().due - lead
 	case r.due.len() > 0:
 		return r.due.top().due
-	case r.waiting.len() > 0:
+	case r.waiting.len() > 0 || r.held():
 		return never
 	}
 	return r.clock.end()
@@ -213,26 +231,32 @@ func (r *run) collect() {
 	}
 }
 
-// take sends the job that is due next, or lets it wait for a slot.
+// take sends the job that is due next, or lets it wait.
 func (r *run) take(ctx context.Context) {
-	if r.due.len() == 0 {
-		return
-	}
-	if len(r.idle) == 0 && r.now() < r.due.top().due {
+	if r.due.len() == 0 || !r.ready() && r.now() < r.due.top().due {
 		return
 	}
 	j := r.due.pop()
 	r.introduce(j)
-	if len(r.idle) == 0 {
-		j.blocked = true
-		r.waiting.push(j)
-		r.gauges.blocked.Add(1)
-		r.gauges.waiting.Add(1)
-		return
+	lane := &j.slot.role.lane
+	switch {
+	case lane.disabled && j.provided():
+		r.gauges.suppressed.Add(1)
+	case !lane.admits(j):
+		r.hold(j, &lane.line)
+	case len(r.idle) == 0:
+		if r.hold(j, &r.waiting) {
+			lane.enter(j)
+		}
+	default:
+		lane.enter(j)
+		r.sendAt(ctx, j)
 	}
-	last := len(r.idle) - 1
-	s := r.idle[last]
-	r.idle = r.idle[:last]
+}
+
+// sendAt prepares a job, for which a slot is free, and sends it when it is due.
+func (r *run) sendAt(ctx context.Context, j *job) {
+	s := r.slot()
 	s.prepare(j)
 	r.Sleep(ctx, r.Start.Add(j.due))
 	if ctx.Err() != nil {
@@ -242,9 +266,40 @@ func (r *run) take(ctx context.Context) {
 	r.send(s)
 }
 
+// slot takes a free slot, of which there must be one.
+func (r *run) slot() *sender {
+	last := len(r.idle) - 1
+	s := r.idle[last]
+	r.idle = r.idle[:last]
+	return s
+}
+
+// hold lets a job wait in a queue and counts it as blocked, unless nothing may be caught up: then it reports false and skips the job.
+func (r *run) hold(j *job, queue *fifo[*job]) bool {
+	if r.NoCatchUp {
+		r.skip(j)
+		return false
+	}
+	j.blocked = true
+	queue.push(j)
+	r.gauges.blocked.Add(1)
+	r.gauges.waiting.Add(1)
+	return true
+}
+
+// skip leaves an attempt out, and with it those that would follow: nobody knows what they would have been.
+func (r *run) skip(j *job) {
+	r.gauges.skipped.Add(1)
+	if lane := &j.slot.role.lane; lane.head == j {
+		lane.head = nil // nobody waits for it: who would have to is skipped too
+	}
+}
+
 // introduce counts the next attempt, and writes the delivery down before its first.
 func (r *run) introduce(j *job) {
 	j.try++
+	j.step++
+	j.repeated = false
 	if j.try > 1 {
 		r.gauges.retries.Add(-1)
 		return
@@ -269,34 +324,6 @@ func (r *run) send(s *sender) {
 	go s.send(r.outcomes)
 }
 
-// settle takes in an answer: it writes the attempt down, plans a retry, and gives the slot to whoever waits for it.
-func (r *run) settle(o outcome) {
-	j := o.job
-	a := ledger.Attempt{
-		Delivery: j.number, Try: uint16(j.try), Segment: uint8(j.segment), Due: j.due, Start: o.start, Done: o.done,
-		Status: uint16(o.status), Result: o.result, Then: j.after(&o, r.clock, r.stream.dice, r.Start), Blocked: j.blocked,
-	}
-	r.Books.Attempt(a)
-	if o.local {
-		r.gauges.local.Add(1)
-	}
-	if a.Then == ledger.Retry {
-		j.blocked = false
-		r.gauges.retries.Add(1)
-		r.place(j)
-	}
-	r.busy--
-	r.gauges.inFlight.Store(int64(r.busy))
-	if r.stopping || r.waiting.len() == 0 {
-		r.idle = append(r.idle, o.sender)
-		return
-	}
-	next := r.waiting.pop()
-	r.gauges.waiting.Add(-1)
-	o.sender.prepare(next)
-	r.send(o.sender)
-}
-
 // stop waits for what is under way, at most for the grace if the run was interrupted, and leaves nothing behind.
 func (r *run) stop() {
 	r.stopping = true
@@ -315,7 +342,7 @@ func (r *run) stop() {
 	for _, s := range r.idle {
 		s.disarm()
 	}
-	if t, ok := r.Transport.(*http.Transport); ok {
+	if t, ok := r.Transport.(interface{ CloseIdleConnections() }); ok {
 		t.CloseIdleConnections()
 	}
 }

@@ -1,13 +1,12 @@
 package loadgen
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
-	"net/http/httptrace"
-	"sync/atomic"
+	"slices"
 	"syscall"
 	"time"
 
@@ -19,18 +18,21 @@ const (
 	// drainBytes and drainTime bound what is read of a response body after the answer counted; behind them the connection is given up.
 	drainBytes = 64 << 10
 	drainTime  = 5 * time.Second
+	// keepBytes is the largest request whose memory a sender keeps for the next.
+	keepBytes = 1 << 20
 )
 
-// outcome is how an attempt ended.
+// outcome is how an attempt ended, or that a slot is free again, or, as a rule, both at once.
 type outcome struct {
+	// sender is the slot that is free now, nil if a request is left open in it. job is the delivery whose attempt ended, nil if that was told before.
 	sender      *sender
 	job         *job
 	start, done time.Duration
 	result      ledger.Result
 	status      int
-	// retryAfter is the answer's Retry-After header; local, that the attempt failed for lack of ports or descriptors on this machine.
-	retryAfter string
-	local      bool
+	header      http.Header
+	// timedOut: the provider's own time-out ended the attempt. local: it failed for lack of ports or descriptors on this machine.
+	timedOut, local bool
 }
 
 // sender is one slot: what it takes to have one request under way, reused from request to request. At any time it belongs to the scheduler or to the
@@ -46,54 +48,49 @@ type sender struct {
 	request provider.Request
 	body    *body
 	job     *job
-	timeout time.Duration
-	// ctx lives for many requests, until one of them is cut off by timer.
-	ctx    context.Context
-	cancel context.CancelFunc
-	timer  *time.Timer
-	// conn is the connection of the request under way and what had been written to it before.
-	connected bool
-	conn      *countingConn
-	before    int64
-}
-
-// body is a request body that knows whether it was read and whether the transport is done with it.
-type body struct {
-	bytes        bytes.Reader
-	read, closed atomic.Bool
-}
-
-// Read implements io.Reader.
-func (b *body) Read(p []byte) (int, error) {
-	b.read.Store(true)
-	return b.bytes.Read(p)
-}
-
-// Close implements io.Closer.
-func (b *body) Close() error {
-	b.closed.Store(true)
-	return nil
+	from    *provider.Provider
+	shape   Shape
+	// watch lives for many requests, until one of them is cut off by it.
+	watch *watch
 }
 
 // prepare renders and signs the next attempt of a job.
 func (s *sender) prepare(j *job) {
-	if s.body == nil || !s.body.closed.Load() {
+	if s.body == nil || !s.body.closed.Load() || cap(s.request.Body) > keepBytes {
 		// The transport may still be reading the last request, which an early answer overtook: leave it everything.
 		s.body = new(body)
 		s.request = provider.Request{Header: make(http.Header, 16)}
 	}
 	s.request.Reset()
-	s.job, s.timeout = j, j.slot.role.Provider.Timeout
-	j.write(&s.request, j.try, time.Now())
+	s.take(j)
+	j.write(&s.request, j.step, j.last, time.Now())
+}
+
+// repeat prepares the request that was sent last for another attempt of its job, byte for byte.
+func (s *sender) repeat(j *job) {
+	if !s.body.closed.Load() {
+		s.body = new(body)
+		s.request = provider.Request{Header: s.request.Header.Clone(), Body: slices.Clone(s.request.Body)}
+	}
+	s.take(j)
+}
+
+// take makes a job the sender's.
+func (s *sender) take(j *job) {
+	s.job, s.from, s.shape = j, j.slot.role.Provider, Whole
+	if j.try == 1 {
+		s.shape = j.shape
+	}
 }
 
 // send makes the prepared attempt and reports how it ended. The slot is taken until the response was read.
 func (s *sender) send(outcomes chan<- outcome) {
 	o := outcome{sender: s, job: s.job, start: time.Since(s.epoch)}
-	resp, err := s.transport.RoundTrip(s.arm())
+	resp, err := s.roundTrip(s.arm(outcomes, o.start))
 	o.done = time.Since(s.epoch)
-	intime := s.timer.Stop()
-	o.result = s.classify(&o, resp, err)
+	how := s.watch.over()
+	o.result = s.classify(&o, resp, err, how)
+	intime := !how.fired
 	if err != nil {
 		o.local = errors.Is(err, syscall.EADDRNOTAVAIL) || errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 	} else {
@@ -102,73 +99,78 @@ func (s *sender) send(outcomes chan<- outcome) {
 		}
 		_ = resp.Body.Close()
 	}
-	if !intime {
+	if !intime || s.shape == ClientGone {
 		s.disarm()
+	}
+	if how.told {
+		o = outcome{sender: s}
 	}
 	outcomes <- o
 }
 
-// classify says what an attempt came to, as its provider sees it.
-func (s *sender) classify(o *outcome, resp *http.Response, err error) ledger.Result {
-	switch {
-	case err != nil && !s.wrote():
-		return ledger.Unconnected
-	case err != nil || o.done-o.start > s.timeout:
-		return ledger.Unanswered
+// roundTrip makes the attempt.
+func (s *sender) roundTrip(req *http.Request) (*http.Response, error) {
+	t, ok := s.transport.(Shaper)
+	if !ok {
+		return s.transport.RoundTrip(req)
 	}
-	o.status = resp.StatusCode
-	o.retryAfter = resp.Header.Get("Retry-After")
-	if s.job.slot.role.Provider.Success(resp.StatusCode) {
+	resp, written, err := t.Send(req, s.shape, s.from.ConnectTimeout)
+	s.watch.counted(written)
+	return resp, err
+}
+
+// classify says what an attempt came to, as its provider sees it.
+func (s *sender) classify(o *outcome, resp *http.Response, err error, how ending) ledger.Result {
+	switch {
+	case err != nil:
+		o.timedOut = how.fired
+		if how.wrote {
+			return ledger.Unanswered
+		}
+		if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
+			o.timedOut = true
+		}
+		return ledger.Unconnected
+	case o.done-o.start > s.from.Timeout:
+		o.timedOut = true
+		return ledger.Unanswered
+	case s.shape == ClientGone:
+		return ledger.Unanswered // an answer that overtook the end of the connection: nobody was there
+	}
+	o.status, o.header = resp.StatusCode, resp.Header
+	if s.from.Success(resp.StatusCode) {
 		return ledger.OK
 	}
 	return ledger.Refused
 }
 
-// wrote reports whether a byte of the request may have left. Only certainty says no: there was no connection, or there was one that counts, the
-// transport gave it up by itself, and the count did not move.
-func (s *sender) wrote() bool {
-	if s.conn != nil && s.ctx.Err() == nil {
-		return s.conn.written.Load() != s.before
-	}
-	// A transport that tells nothing about connections is known by what it read.
-	return s.connected || s.body.read.Load()
-}
-
 // arm returns the request and starts the provider's time-out.
-func (s *sender) arm() *http.Request {
-	if s.ctx == nil {
-		s.ctx, s.cancel = context.WithCancel(s.base)
-		s.ctx = httptrace.WithClientTrace(s.ctx, &httptrace.ClientTrace{GotConn: s.gotConn})
-		s.timer = time.AfterFunc(s.timeout, s.cancel)
-	} else {
-		s.timer.Reset(s.timeout)
+func (s *sender) arm(outcomes chan<- outcome, start time.Duration) *http.Request {
+	if s.watch == nil {
+		s.watch = newWatch(s.base)
 	}
-	s.connected, s.conn = false, nil
-	s.body.read.Store(false)
-	s.body.closed.Store(false)
-	s.body.bytes.Reset(s.request.Body)
-	req := s.job.slot.role.template.WithContext(s.ctx)
+	w := s.watch
+	s.body.reset(s.request.Body)
+	if _, ok := s.transport.(Shaper); !ok && s.shape != Whole {
+		s.body.shape.Store(uint32(s.shape))
+		s.body.ctx, s.body.gone = w.ctx, w.cancel
+	}
+	w.begin(s, outcomes, start)
+	req := s.job.slot.role.template.WithContext(w.ctx)
 	req.Header = s.request.Header
 	req.Body = s.body
 	req.ContentLength = int64(len(s.request.Body))
+	if s.from.HTTP10 {
+		req.Proto, req.ProtoMajor, req.ProtoMinor, req.Close = "HTTP/1.0", 1, 0, true
+	}
 	return req
 }
 
 // disarm ends the context of the last request.
 func (s *sender) disarm() {
-	if s.ctx == nil {
-		return
-	}
-	s.timer.Stop()
-	s.cancel()
-	s.ctx = nil
-}
-
-// gotConn is called by net/http, within RoundTrip, when the request has its connection and before anything is written.
-func (s *sender) gotConn(info httptrace.GotConnInfo) {
-	s.connected = true
-	if s.conn = counting(info.Conn); s.conn != nil {
-		s.before = s.conn.written.Load()
+	if s.watch != nil {
+		s.watch.end()
+		s.watch = nil
 	}
 }
 
@@ -177,7 +179,7 @@ func (s *sender) drain(body io.ReadCloser) bool {
 	if body == http.NoBody {
 		return true
 	}
-	s.timer.Reset(drainTime)
+	s.watch.timer.Reset(drainTime)
 	_, _ = io.CopyN(io.Discard, body, drainBytes) // whatever it says, the answer counted when its headers were complete
-	return s.timer.Stop()
+	return s.watch.timer.Stop()
 }

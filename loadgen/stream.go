@@ -27,13 +27,19 @@ type stream struct {
 	// ahead are the slots to come, past those that were planned.
 	ahead, past ring
 	// held are slots that wait for a newer version of their first event's resource, by that resource.
-	held map[uint32]*slot
+	held map[uint32]held
+	// mash is the row of updates that is under way.
+	mash mash
 	// out are the plans of the current slot.
 	out []plan
 }
 
 // newStream prepares the traffic of a run, which must have been checked.
 func newStream(t *Traffic, books Books) (*stream, error) {
+	oversized := t.Inject.OversizedBytes
+	if oversized == 0 {
+		oversized = defaultOversized
+	}
 	cast, err := newCast(t.Mix, t.Day)
 	if err != nil {
 		return nil, err
@@ -41,7 +47,10 @@ func newStream(t *Traffic, books Books) (*stream, error) {
 	d := dice{t.Seed}
 	s := &stream{
 		Traffic: t, books: books, dice: d, ids: d.withRun(t.RunID), cast: cast,
-		versions: uint32(max(1, t.VersionsPerResource)), held: make(map[uint32]*slot),
+		versions: uint32(max(1, t.VersionsPerResource)), held: make(map[uint32]held),
+	}
+	for _, r := range cast {
+		r.oversized = oversized
 	}
 	s.fill()
 	return s, nil
@@ -61,10 +70,8 @@ func (s *stream) advance() []plan {
 	cur := s.ahead.pop()
 	s.fill()
 	s.introduce(cur)
-	if s.holds(cur) {
-		s.held[cur.events[0].Resource] = cur
-	} else {
-		s.emit(cur, moment{day: cur.day})
+	if !s.holds(cur) {
+		s.emit(cur, moment{day: cur.due})
 	}
 	s.inject(cur)
 	if s.ahead.n == 0 {
@@ -83,20 +90,30 @@ func (s *stream) fill() {
 // slot gives the next events to a provider.
 func (s *stream) slot() *slot {
 	n := uint64(s.next)
+	if s.mash.left > 0 || s.begins(n) {
+		return s.mashed(n)
+	}
 	r := s.choose(s.dice.unit(forProvider, n))
 	size := min(r.batch(s.dice.bits(forBatch, n)), s.Events-int(s.next))
-	cur := &slot{role: r, key: s.ids.bits(forDeliveryKey, n), events: make([]provider.Event, size)}
+	cur := &slot{role: r, key: s.ids.bits(forDeliveryKey, n), versions: s.versions, events: make([]provider.Event, size)}
 	for i := range cur.events {
-		cur.events[i] = s.event(r, s.next)
+		resource, version := r.resource(s.dice, s.versions, s.allot)
+		cur.events[i] = s.event(s.next, resource, version, s.Schedule.At(int(s.next)))
 		s.next++
 	}
-	// A schedule that falls back by mistake must not upset the order that the look-ahead relies on.
-	cur.day = s.Schedule.At(int(s.next) - 1)
-	if s.ahead.n > 0 {
-		cur.day = max(cur.day, s.ahead.at(s.ahead.n-1).day)
-	}
+	cur.day = s.inOrder(s.Schedule.At(int(s.next) - 1))
+	cur.due = cur.day
 	s.mark(cur)
 	return cur
+}
+
+// inOrder is an instant of the day, or that of the slot before if that is later: a schedule that falls back by mistake must not upset the order that the
+// look-ahead relies on.
+func (s *stream) inOrder(day time.Duration) time.Duration {
+	if s.ahead.n > 0 {
+		return max(day, s.ahead.at(s.ahead.n-1).day)
+	}
+	return day
 }
 
 // choose maps a number in [0, 1) to a role by weight.
@@ -110,13 +127,12 @@ func (s *stream) choose(u float64) *role {
 }
 
 // event makes the event with the given number.
-func (s *stream) event(r *role, number uint32) provider.Event {
-	resource, version := r.resource(s.dice, s.versions, s.allot)
+func (s *stream) event(number, resource, version uint32, at time.Duration) provider.Event {
 	n := uint64(number)
 	return provider.Event{
 		Number: number, Key: s.ids.bits(forEventKey, n), Draw: s.dice.bits(forDraw, n),
 		Resource: resource, ResourceKey: s.ids.bits(forResourceKey, uint64(resource)), ResourceDraw: s.dice.bits(forResourceDraw, uint64(resource)), Version: version,
-		At: s.Day.Add(s.Schedule.At(int(number))),
+		At: s.Day.Add(at),
 	}
 }
 
@@ -175,14 +191,13 @@ func (s *stream) plan(p plan) {
 
 // emit plans the genuine delivery of a slot, then its duplicates, and lets go what waited for it.
 func (s *stream) emit(cur *slot, at moment) {
-	s.plan(plan{slot: cur, moment: at, class: ledger.Genuine, key: cur.key})
+	s.plan(plan{slot: cur, moment: at, class: ledger.Genuine, shape: s.shapeOf(cur), key: cur.key})
 	s.duplicate(cur, at)
 	s.past.push(cur)
 	for _, e := range cur.events {
-		if h := s.held[e.Resource]; h != nil && e.Version > h.newest() {
+		if h, ok := s.held[e.Resource]; ok && e.Version >= h.until {
 			delete(s.held, e.Resource)
-			wait := between(behindFrom, behindUntil, s.dice.unit(forHoldTime, h.number()))
-			s.emit(h, moment{day: at.day, wait: at.wait + wait})
+			s.emit(h.slot, s.behind(h, at))
 		}
 	}
 }

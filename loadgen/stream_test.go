@@ -59,7 +59,7 @@ func planAll(t testing.TB, traffic Traffic) (*stream, *record, []plan) {
 // show prints what a plan would send at a fixed instant.
 func show(p *plan, now time.Time) string {
 	req := provider.Request{Header: map[string][]string{}}
-	p.write(&req, 1, now)
+	p.write(&req, 1, provider.Answer{}, now)
 	return fmt.Sprintf("%v %v %v %v %v %s\n", p.seq, p.moment, p.class, p.flaw, req.Header, req.Body)
 }
 

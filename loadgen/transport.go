@@ -1,9 +1,11 @@
 package loadgen
 
 import (
+	"bytes"
 	"context"
 	"net"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -24,7 +26,7 @@ func NewTransport(maxInFlight int) *http.Transport {
 			if err != nil {
 				return nil, err
 			}
-			return &countingConn{Conn: conn}, nil
+			return &countingConn{Conn: conn, closed: make(chan struct{})}, nil
 		},
 		Protocols:              http1,
 		DisableCompression:     true,
@@ -37,17 +39,91 @@ func NewTransport(maxInFlight int) *http.Transport {
 	}
 }
 
-// countingConn counts the bytes written to it.
+// countingConn counts the bytes written to it, and gives its last request a shape if it is told to.
 type countingConn struct {
 	net.Conn
 	written atomic.Int64
+	// shaping is set before the request that it is for is written; no other request follows on the connection.
+	shaping atomic.Pointer[shaping]
+	once    sync.Once
+	closed  chan struct{}
+}
+
+// shaping is a shape in progress.
+type shaping struct {
+	shape Shape
+	// body is the length of the request's body; left the bytes until the shape sets in, unknown until the end of the header was seen.
+	body, left int
+	known      bool
 }
 
 // Write implements net.Conn.
 func (c *countingConn) Write(b []byte) (int, error) {
+	if s := c.shaping.Load(); s != nil {
+		return c.writeShaped(s, b)
+	}
+	return c.write(b)
+}
+
+func (c *countingConn) write(b []byte) (int, error) {
 	n, err := c.Conn.Write(b)
 	c.written.Add(int64(n))
 	return n, err
+}
+
+// writeShaped writes up to the point where the shape sets in, and then does what the shape is.
+func (c *countingConn) writeShaped(s *shaping, b []byte) (int, error) {
+	s.find(b)
+	n, err := c.write(b[:min(len(b), s.left)])
+	s.left -= n
+	if err != nil || s.left > 0 {
+		return n, err
+	}
+	switch s.shape {
+	case CutBody:
+		_ = c.Close() // the error that counts is the next
+		return n, errCutBody
+	case ClientGone:
+		return n, c.Close()
+	case SlowBody:
+		for n < len(b) {
+			if err := pauseBetween(c.closed); err != nil {
+				return n, err
+			}
+			m, err := c.write(b[n : n+1])
+			if n += m; err != nil {
+				return n, err
+			}
+		}
+	case Whole:
+	}
+	return n, nil
+}
+
+// find sets where the shape sets in, at the first bytes of the request. Under TLS no header is to be seen; then all but the body's length is one.
+func (s *shaping) find(b []byte) {
+	if s.known {
+		return
+	}
+	s.known = true
+	if s.left = bytes.Index(b, []byte("\r\n\r\n")) + 4; s.left < 4 {
+		s.left = max(0, len(b)-s.body)
+	}
+	if s.shape == ClientGone {
+		s.left += s.body
+	} else {
+		s.left += s.body / 2
+	}
+}
+
+// Close implements net.Conn.
+func (c *countingConn) Close() error {
+	c.once.Do(func() {
+		if c.closed != nil {
+			close(c.closed)
+		}
+	})
+	return c.Conn.Close()
 }
 
 // counting finds the countingConn under a connection, nil if there is none.

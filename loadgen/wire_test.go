@@ -35,6 +35,13 @@ func onWire(t *testing.T, url string, events int) (*Generator, *record) {
 	}, books
 }
 
+// onEach runs a test with each transport that this package has.
+func onEach(t *testing.T, test func(t *testing.T, to http.RoundTripper)) {
+	t.Helper()
+	t.Run("net/http", func(t *testing.T) { test(t, NewTransport(8)) })
+	t.Run("wire", func(t *testing.T) { test(t, new(WireTransport)) })
+}
+
 // rawServer accepts connections and handles each in a goroutine of its own until the test ends.
 func rawServer(t *testing.T, handle func(net.Conn)) (url string) {
 	t.Helper()
@@ -64,7 +71,10 @@ func rawServer(t *testing.T, handle func(net.Conn)) (url string) {
 
 // TestOneAttemptIsOneRequest counts what arrives while a server closes kept-alive connections at the worst moments, which is where net/http resends by
 // itself if it can.
-func TestOneAttemptIsOneRequest(t *testing.T) {
+func TestOneAttemptIsOneRequest(t *testing.T) { onEach(t, testOneAttemptIsOneRequest) }
+
+func testOneAttemptIsOneRequest(t *testing.T, to http.RoundTripper) {
+	t.Helper()
 	var mu sync.Mutex
 	seen := map[string]int{}
 	requests, served := 0, 0
@@ -98,6 +108,7 @@ func TestOneAttemptIsOneRequest(t *testing.T) {
 		}
 	})
 	g, books := onWire(t, url, 600)
+	g.Transport = to
 	mustRun(t, g)
 	mu.Lock()
 	defer mu.Unlock()
@@ -165,7 +176,10 @@ func misbehave(t *testing.T, release <-chan struct{}) http.HandlerFunc {
 	}
 }
 
-func TestResultsOnTheWire(t *testing.T) {
+func TestResultsOnTheWire(t *testing.T) { onEach(t, testResultsOnTheWire) }
+
+func testResultsOnTheWire(t *testing.T, to http.RoundTripper) {
+	t.Helper()
 	const timeout = 200 * time.Millisecond
 	release := make(chan struct{})
 	server := httptest.NewServer(misbehave(t, release))
@@ -196,6 +210,7 @@ func TestResultsOnTheWire(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			g, books := onWire(t, tt.url, 3)
+			g.Transport = to
 			p := g.Traffic.Mix[0].Provider
 			p.Timeout, p.Delays = timeout, nil
 			if tt.want != ledger.Unanswered || tt.status != 0 {
@@ -218,7 +233,10 @@ func TestResultsOnTheWire(t *testing.T) {
 }
 
 // TestNothingIsAddedToARequest: what a provider renders is what arrives, and nothing that invites anybody to resend.
-func TestNothingIsAddedToARequest(t *testing.T) {
+func TestNothingIsAddedToARequest(t *testing.T) { onEach(t, testNothingIsAddedToARequest) }
+
+func testNothingIsAddedToARequest(t *testing.T, to http.RoundTripper) {
+	t.Helper()
 	got := make(chan *http.Request, 1)
 	body := make(chan string, 1)
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -231,6 +249,7 @@ func TestNothingIsAddedToARequest(t *testing.T) {
 	}))
 	defer server.Close()
 	g, _ := onWire(t, server.URL+"/webhooks/acme", 1)
+	g.Transport = to
 	mustRun(t, g)
 	r, b := <-got, <-body
 	if r.Method != http.MethodPost || r.URL.Path != "/webhooks/acme" || r.ProtoMajor != 1 || r.ContentLength != int64(len(b)) || len(r.TransferEncoding) != 0 {
@@ -246,7 +265,10 @@ func TestNothingIsAddedToARequest(t *testing.T) {
 	}
 }
 
-func TestConnectionsAreReused(t *testing.T) {
+func TestConnectionsAreReused(t *testing.T) { onEach(t, testConnectionsAreReused) }
+
+func testConnectionsAreReused(t *testing.T, to http.RoundTripper) {
+	t.Helper()
 	var opened atomic.Int64
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write(make([]byte, 10<<10))
@@ -259,6 +281,7 @@ func TestConnectionsAreReused(t *testing.T) {
 	server.Start()
 	defer server.Close()
 	g, books := onWire(t, server.URL, 300)
+	g.Transport = to
 	mustRun(t, g)
 	for _, a := range books.attempts {
 		if a.Result != ledger.OK {
@@ -285,6 +308,7 @@ func TestBodiesSurviveEarlyAnswers(t *testing.T) {
 	defer close(release)
 	g, books := onWire(t, url, 10)
 	g.MaxInFlight = 1
+	g.Transport = NewTransport(1) // which listens while it sends
 	// More than the buffers of both sides hold.
 	filler := bytes.Repeat([]byte("some more bytes to send "), 8<<20/24)
 	p := g.Traffic.Mix[0].Provider
@@ -396,4 +420,42 @@ func TestSleepUntil(t *testing.T) {
 	}
 	cancel()
 	sleepUntil(ctx, time.Now().Add(time.Hour)) // hangs the test if it does not heed ctx
+}
+
+// TestHTTP10OnTheWire: what arrives of a provider that speaks HTTP/1.0 is HTTP/1.0, or, where net/http cannot do that, at least a connection for each request.
+func TestHTTP10OnTheWire(t *testing.T) {
+	onEach(t, func(t *testing.T, to http.RoundTripper) {
+		want := "HTTP/1.0"
+		if _, ok := to.(*WireTransport); !ok {
+			want = "HTTP/1.1"
+		}
+		var conns atomic.Int64
+		url := rawServer(t, func(conn net.Conn) {
+			conns.Add(1)
+			req, err := http.ReadRequest(bufio.NewReader(conn))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if _, err := io.Copy(io.Discard, req.Body); err != nil {
+				t.Error(err)
+			}
+			if req.Proto != want || !req.Close || req.Host == "" {
+				t.Errorf("%s, close %t, host %q; want %s on a connection of its own", req.Proto, req.Close, req.Host, want)
+			}
+			_, _ = fmt.Fprintf(conn, "%s 200 OK\r\nContent-Length: 2\r\n\r\nok", want)
+		})
+		g, books := onWire(t, url, 5)
+		g.Transport = to
+		g.Traffic.Mix[0].Provider.HTTP10 = true
+		mustRun(t, g)
+		for _, a := range books.attempts {
+			if a.Result != ledger.OK {
+				t.Errorf("attempt %+v, want ok", a)
+			}
+		}
+		if conns.Load() != 5 {
+			t.Errorf("%d connections for 5 requests", conns.Load())
+		}
+	})
 }

@@ -17,9 +17,13 @@ import (
 // Note: yaml's own strict decoding into structs was tried. It stops a mapping at its first type error, does not say where a
 // wrong unit stands, and knows nothing of relations; all of that needs the nodes, so that everything reads nodes.
 type decoder struct {
-	file       string
+	file string
+	// dir is where files beside the scenario are looked for, empty for a shipped one.
+	dir        string
 	vocabulary Vocabulary
-	errs       Errors
+	// custom are the names of the scenario's own providers, with their event types as far as they could be read.
+	custom map[string][]string
+	errs   Errors
 	// names are what messages call a node ("load.burst.at"), known when its parent was read.
 	names map[*yaml.Node]string
 	// bad marks nodes that an error was reported for, so that no relation with them is checked.

@@ -40,6 +40,8 @@ const (
 	maxVersions  = 1_000_000
 	maxWeight    = 1e9
 	maxBurst     = 10_000
+	maxMash      = 1000
+	maxOversized = 64 << 20
 	maxScale     = 86_400 // The whole day in one second.
 	maxSegments  = 64
 	maxSteps     = 255 // The ledger numbers chaos steps with one byte.

@@ -1,6 +1,7 @@
 package scenarios_test
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 func FuzzLoad(f *testing.F) {
 	f.Add(everything)
 	f.Add(smallest)
+	f.Add(withProviders("{acme: 1}", acme))
 	f.Add("# one\r\r\r1")
 	for _, name := range scenarios.Names() {
 		text, err := scenarios.Open(name)
@@ -74,11 +76,18 @@ func checkInvariants(t *testing.T, s *scenarios.Scenario) {
 	check(slices.Max(l.Hours[:]) > 0 && slices.Min(l.Hours[:]) >= 0, "has negative hours or none")
 	check(len(l.Mix) > 0, "has an empty mix")
 	for _, m := range l.Mix {
-		check(m.Weight > 0 && slices.Contains(vocabulary().Providers, m.Provider), "has a share without weight or provider")
+		own := slices.ContainsFunc(s.Providers, func(p scenarios.ProviderSetting) bool { return p.Name == m.Provider && p.Custom != nil })
+		check(m.Weight > 0 && own != slices.Contains(vocabulary().Providers, m.Provider), "has a share without weight or provider")
 	}
 	in := l.Inject
-	for _, share := range []float64{in.Duplicates, in.NewIDDuplicates, in.OutOfOrder, in.Forged, in.Expired, in.Malformed, in.Poison, in.PoisonItems} {
+	for _, share := range []float64{
+		in.Duplicates, in.NewIDDuplicates, in.OutOfOrder, in.Forged, in.Expired, in.Malformed, in.Poison, in.PoisonItems, in.ConcurrentDuplicates,
+		in.Stale, in.Resends, in.Oversized, in.WrongType, in.SlowBody, in.CutBody, in.ClientGone, l.Mash.Share,
+	} {
 		check(share >= 0 && share <= 1, "has a share outside 0 to 1")
+	}
+	for _, p := range s.Providers {
+		checkProvider(t, p)
 	}
 	p := s.Pipeline
 	check(p.Receivers > 0 && p.Workers > 0 && p.Concurrency > 0 && p.Attempts > 0, "has an empty pipeline")
@@ -130,5 +139,33 @@ func checkStep(t *testing.T, s *scenarios.Scenario, f scenarios.Fault) {
 		if kind, ok := params[name]; !ok || kind != p.Kind {
 			t.Errorf("step %+v has parameter %s of kind %v", f, name, p.Kind)
 		}
+	}
+}
+
+// checkProvider checks what the simulator and the receiver rely on in a provider of the scenario's own.
+func checkProvider(t *testing.T, p scenarios.ProviderSetting) {
+	t.Helper()
+	for _, delay := range p.Delays {
+		if delay <= 0 {
+			t.Errorf("%s has delay %v", p.Name, delay)
+		}
+	}
+	c := p.Custom
+	if c == nil {
+		return
+	}
+	sentinels := strings.NewReplacer("{version}", "1", "{attempt}", "2", "{id}", "i-d", "{type}", "t-ype")
+	body := sentinels.Replace(c.Body)
+	if !json.Valid([]byte(body)) || len(c.Types) == 0 || c.SuccessMin < 100 || c.SuccessMax < c.SuccessMin {
+		t.Errorf("%s has body %s, %d types, success from %d to %d", p.Name, body, len(c.Types), c.SuccessMin, c.SuccessMax)
+	}
+	if c.ID.Header == "" && !strings.Contains(body, "i-d") || c.Type.Header == "" && !strings.Contains(body, "t-ype") {
+		t.Errorf("%s: neither id nor type can be found in %s", p.Name, body)
+	}
+	g := c.Signature
+	stamped := strings.Contains(g.Over, "{timestamp")
+	shown := strings.Contains(g.Value, "{timestamp") || g.TimestampHeader != ""
+	if stamped != (g.Tolerance > 0) || stamped && !shown || g.Scheme != "none" && (g.Header == "" || !strings.Contains(g.Value, "{signature")) {
+		t.Errorf("%s has the signature %+v", p.Name, g)
 	}
 }

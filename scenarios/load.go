@@ -19,7 +19,7 @@ func Load(name string, text []byte, v Vocabulary) (*Scenario, error) {
 	if err := v.check(); err != nil {
 		return nil, fmt.Errorf("check vocabulary: %w", err)
 	}
-	d := &decoder{file: label(name), vocabulary: v, names: map[*yaml.Node]string{}, bad: map[*yaml.Node]bool{}}
+	d := &decoder{file: label(name), vocabulary: v, dir: directory(name), names: map[*yaml.Node]string{}, bad: map[*yaml.Node]bool{}}
 	s := Defaults()
 	s.Name, s.Text = baseName(name), string(text)
 	if !word.MatchString(s.Name) {
@@ -61,6 +61,7 @@ func (d *decoder) scenario(root *yaml.Node, s *Scenario) {
 		{"format", true, func(*yaml.Node) {}}, // Checked before.
 		{"why", true, d.text(&s.Why)},
 		{"seed", false, whole(d, &s.Seed, 0, maxSeed)},
+		{"providers", false, func(n *yaml.Node) { s.Providers = d.providers(n) }}, // Before load: the mix may name them.
 		{"load", true, func(n *yaml.Node) { d.load(n, &s.Load) }},
 		{"segments", true, func(n *yaml.Node) { s.Segments, lengths = d.segments(n) }},
 		{"pipeline", false, func(n *yaml.Node) { d.pipeline(n, &s.Pipeline) }},
@@ -68,6 +69,8 @@ func (d *decoder) scenario(root *yaml.Node, s *Scenario) {
 		{"drain", false, func(n *yaml.Node) { d.drain(n, &s.Drain) }},
 		{"expect", false, func(n *yaml.Node) { d.expect(n, s) }},
 	})
+	d.unusedProviders(root, s.Providers)
+	d.disabling(s)
 }
 
 // breaks reports that a value does not fit to the others.

@@ -27,6 +27,7 @@ func vocabulary() scenarios.Vocabulary {
 			"downstream.reset-after-effect": {"share": scenarios.ShareParam},
 			"worker.kill-at-effect":         {"moment": scenarios.TextParam, "calls": scenarios.NumberParam, "restart_after": scenarios.DurationParam},
 		},
+		Batches:    map[string]int{"hubspot": 100},
 		OnTheWayIn: []string{"receiver.kill", "queue.hold"},
 	}
 }
@@ -42,9 +43,13 @@ load:
   burst: {at: "09:00", for: 5m, times: 10}
   mix: {stripe: 2, shopify: 6}
   max_in_flight: 99
+  catch_up: false
   versions_per_resource: 3
   latest: [shopify/orders/updated]
-  inject: {duplicates: 3%, new_id_duplicates: 0.01, out_of_order: 2 %, forged: 0.3%, expired: 0%, malformed: 1, poison: 0.2%, poison_items: "2%"}
+  mash: {share: 5%, updates: 8, within: 5s}
+  inject:
+    {duplicates: 3%, new_id_duplicates: 0.01, out_of_order: 2 %, forged: 0.3%, expired: 0%, malformed: 1, poison: 0.2%, poison_items: "2%",
+    concurrent_duplicates: 4%, stale: 5%, resends: 6%, oversized: 7%, oversized_bytes: 1_048_576, wrong_type: 8%, slow_body: 9%, cut_body: 10%, client_gone: 11%}
 segments:
   - {name: night, until: "09:00", scale: 600}
   - {name: day, until: 24:00, scale: 60, gated: true}
@@ -81,11 +86,14 @@ func TestLoadEverything(t *testing.T) {
 			Hours:       [24]float64{1, 1, 1, 1, 1, 1, 1, 1, 1, 4.5, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, .5},
 			Burst:       scenarios.Burst{At: 9 * time.Hour, For: 5 * time.Minute, Times: 10},
 			Mix:         []scenarios.Share{{Provider: "stripe", Weight: 2}, {Provider: "shopify", Weight: 6}},
-			MaxInFlight: 99, VersionsPerResource: 3,
+			MaxInFlight: 99, NoCatchUp: true, VersionsPerResource: 3,
+			Mash:   scenarios.Mash{Share: 0.05, Updates: 8, Within: 5 * time.Second},
 			Latest: []string{"shopify/orders/updated"},
 			Inject: scenarios.Inject{
 				Duplicates: 0.03, NewIDDuplicates: 0.01, OutOfOrder: 0.02, Forged: 0.003,
 				Malformed: 1, Poison: 0.002, PoisonItems: 0.02,
+				ConcurrentDuplicates: 0.04, Stale: 0.05, Resends: 0.06, Oversized: 0.07, OversizedBytes: 1 << 20,
+				WrongType: 0.08, SlowBody: 0.09, CutBody: 0.1, ClientGone: 0.11,
 			},
 		},
 		Segments: []scenarios.Segment{
@@ -99,21 +107,21 @@ func TestLoadEverything(t *testing.T) {
 		Chaos: []scenarios.Fault{
 			{
 				Name: "worker.kill", Segment: 0, At: time.Second, For: 300 * time.Millisecond, Every: 2 * time.Second, Times: 3,
-				Params: map[string]scenarios.Param{}, Line: 19,
+				Params: map[string]scenarios.Param{}, Line: 23,
 			},
 			{
-				Name: "queue.hold", Segment: 1, For: 1500 * time.Millisecond, Times: 1, Line: 20,
+				Name: "queue.hold", Segment: 1, For: 1500 * time.Millisecond, Times: 1, Line: 24,
 				Params: map[string]scenarios.Param{"kill_after": {Kind: scenarios.DurationParam, Duration: 500 * time.Millisecond}},
 			},
 			{
-				Name: "worker.kill-at-effect", Segment: 0, For: 2 * time.Second, Times: 1, Line: 24,
+				Name: "worker.kill-at-effect", Segment: 0, For: 2 * time.Second, Times: 1, Line: 28,
 				Params: map[string]scenarios.Param{
 					"moment": {Kind: scenarios.TextParam, Text: "after"},
 					"calls":  {Kind: scenarios.NumberParam, Number: 2},
 				},
 			},
 			{
-				Name: "downstream.throttle", Segment: 0, For: 2 * time.Second, Times: 1, Line: 25,
+				Name: "downstream.throttle", Segment: 0, For: 2 * time.Second, Times: 1, Line: 29,
 				Params: map[string]scenarios.Param{
 					"share":       {Kind: scenarios.ShareParam, Number: 0.3},
 					"retry_after": {Kind: scenarios.DurationParam},

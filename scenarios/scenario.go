@@ -15,13 +15,15 @@ type Scenario struct {
 	Name, Text string
 	Why        string
 	// Seed fixes everything but event and resource ids, which depend on the run id as well. Below 2^53.
-	Seed     uint64
-	Load     Traffic
-	Segments []Segment
-	Pipeline Pipeline
-	Chaos    []Fault
-	Drain    Drain
-	Expect   Expect
+	Seed uint64
+	// Providers are those of which the scenario says something of its own, in file order.
+	Providers []ProviderSetting
+	Load      Traffic
+	Segments  []Segment
+	Pipeline  Pipeline
+	Chaos     []Fault
+	Drain     Drain
+	Expect    Expect
 }
 
 // Traffic is the day of load, the section `load:`.
@@ -33,12 +35,17 @@ type Traffic struct {
 	// Hours are the relative rates at 00:00, 01:00 ... 23:00; between them the rate is linear, after 23:00 it leads back to 00:00.
 	Hours [24]float64
 	Burst Burst
+	// Arrivals stands in place of Hours and Burst if it is not nil.
+	Arrivals *Arrivals
 	// Mix is the share of events by provider, relative numbers, in file order.
 	Mix []Share
 	// MaxInFlight bounds the requests under way at once.
 	MaxInFlight int
+	// NoCatchUp: what cannot be sent when it is due is skipped and counted, instead of being sent later (`catch_up: false`).
+	NoCatchUp bool
 	// VersionsPerResource is how many events one resource gets in a row of versions.
 	VersionsPerResource int
+	Mash                Mash
 	Inject              Inject
 	// Latest are the event types ("shopify/orders/updated") for which only the newest version of a resource matters.
 	Latest []string
@@ -56,6 +63,14 @@ type Burst struct {
 	Times   float64
 }
 
+// Mash is a save button that is pressed over and over: a share of the events are rows of Updates versions of one resource, due Within the first of them on
+// the day's clock. The zero value is none.
+type Mash struct {
+	Share   float64
+	Updates int
+	Within  time.Duration
+}
+
 // Inject are shares of deliveries (0 to 1) to which something is done besides.
 type Inject struct {
 	// Duplicates are delivered again with the same ids, NewIDDuplicates under a new delivery id where the provider knows that.
@@ -68,6 +83,21 @@ type Inject struct {
 	Malformed float64
 	// Poison is the share of events that the downstream refuses for good, PoisonItems the share of batches with one item that nobody can use.
 	Poison, PoisonItems float64
+	// ConcurrentDuplicates are delivered again with the same ids at the same instant.
+	ConcurrentDuplicates float64
+	// Stale are held back until long after the last version of their resource was sent.
+	Stale float64
+	// Resends are delivered again with the same ids long after they were answered with success, by providers that are known to do that.
+	Resends float64
+	// Oversized come with another delivery, of OversizedBytes (0: 2 MiB), that is signed correctly and not parseable; WrongType with one whose content type is
+	// not the provider's; SlowBody with one whose body trickles until the provider's time-out. None of these is an event.
+	Oversized      float64
+	OversizedBytes int
+	WrongType      float64
+	SlowBody       float64
+	// CutBody lose their connection in the middle of the first attempt's body, ClientGone as soon as that attempt is written. Both are tried again, and only
+	// providers that do so are concerned. The first attempt counts as unanswered, in the availability too.
+	CutBody, ClientGone float64
 }
 
 // Segment is one stretch of the day and how fast it is played.
@@ -160,6 +190,8 @@ type Latency struct {
 // Vocabulary are the names that a scenario may use; the loader is a leaf and cannot know them.
 type Vocabulary struct {
 	Providers []string
+	// Batches are those of the providers that send several events in one request, with their largest number.
+	Batches map[string]int
 	// Faults maps a fault's name to its parameters. OnTheWayIn lists those that may stand only in segments of scale 60 or less.
 	Faults     map[string]map[string]ParamKind
 	OnTheWayIn []string

@@ -131,6 +131,11 @@ func (d *decoder) share(dst *float64) func(*yaml.Node) {
 
 // duration reads a duration with its unit, from low to a day.
 func (d *decoder) duration(dst *time.Duration, low time.Duration) func(*yaml.Node) {
+	return d.durationTo(dst, low, maxDuration)
+}
+
+// durationTo reads a duration with its unit, from low to high.
+func (d *decoder) durationTo(dst *time.Duration, low, high time.Duration) func(*yaml.Node) {
 	return func(n *yaml.Node) {
 		if isNumber(n) {
 			d.fail(n, d.is(n)+" without a unit", fmt.Sprintf("write the unit, such as %ss or %sms", n.Value, n.Value))
@@ -141,8 +146,8 @@ func (d *decoder) duration(dst *time.Duration, low time.Duration) func(*yaml.Nod
 			d.fail(n, d.is(n), `write a duration with its unit (h, m, s, ms, us), such as "300ms"`)
 			return
 		}
-		if v < low || v > maxDuration {
-			d.fail(n, d.is(n), fmt.Sprintf("write a duration from %v to %v", low, maxDuration))
+		if v < low || v > high {
+			d.fail(n, d.is(n), fmt.Sprintf("write a duration from %v to %v", low, high))
 			return
 		}
 		*dst = v

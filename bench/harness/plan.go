@@ -88,7 +88,8 @@ func (p *Plan) Validate() error {
 	if p.RunID == "" {
 		p.RunID = randomID(10)
 	}
-	return nil
+	_, err := schedule(p.Scenario, *p.Seed) // A trace that cannot be read is found before anything is started.
+	return err
 }
 
 // Planned is how long the load takes in real time, without the waits at the boundaries.

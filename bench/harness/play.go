@@ -28,13 +28,10 @@ func (r *run) serveSink(ctx context.Context, helpers *sync.WaitGroup) error {
 	return nil
 }
 
-// targetEnv is what a target's process gets: the sink and the secrets.
-func (r *run) targetEnv() []string {
-	env := []string{SinkVariable + "=" + r.sinkURL}
-	for name, secret := range r.secrets {
-		env = append(env, SecretVariable(name)+"="+verification(name, secret))
-	}
-	return env
+// targetEnv is what a target's process gets: the sink, the secrets, and the scenario's own providers.
+func (r *run) targetEnv() ([]string, error) {
+	env, err := r.cast.env()
+	return append(env, SinkVariable+"="+r.sinkURL), err
 }
 
 // loadAndDrain plays the day with its faults, waits until all of them are healed, and drains. The error is one that
@@ -42,7 +39,8 @@ func (r *run) targetEnv() []string {
 func (r *run) loadAndDrain(ctx context.Context) (ledger.End, error) {
 	r.phase.Store(int32(Running))
 	loaded := r.gen.Run(ctx)
-	end := ledger.End{LoadEnd: time.Since(r.start), Interrupted: ctx.Err() != nil}
+	end := ledger.End{LoadEnd: time.Since(r.start), Interrupted: ctx.Err() != nil, Skipped: uint64(r.gen.Progress().Skipped)}
+	r.noteLoad()
 	r.plays.Wait()
 	end.DrainFrom = time.Since(r.start)
 	if loaded != nil && !end.Interrupted {
@@ -61,6 +59,14 @@ func (r *run) loadAndDrain(ctx context.Context) (ledger.End, error) {
 	}
 	end.DeadLettersListed = listed && err == nil
 	return end, r.books.Err()
+}
+
+// noteLoad writes down what of the load its providers did not send.
+func (r *run) noteLoad() {
+	p := r.gen.Progress()
+	if p.Disabled > 0 {
+		r.note("%d providers gave their endpoint up and left %d deliveries unsent", p.Disabled, p.Suppressed)
+	}
 }
 
 // beginSegment notes the begin of a segment and lets its faults loose.

@@ -61,7 +61,7 @@ func (r *run) status() Status {
 	segment := int(r.segment.Load())
 	s := Status{
 		Phase: Phase(r.phase.Load()), Scenario: r.plan.Scenario.Name, Backend: r.plan.Backend,
-		Segment: r.segmentName(segment), Scale: tailScale, Day: p.DayTime,
+		Segment: r.segmentName(segment), Scale: r.cast.tailScale(), Day: p.DayTime,
 		Elapsed: time.Since(r.start), Planned: int64(r.plan.Scenario.Load.Events),
 		Tally: t, InFlight: int64(p.InFlight), Blocked: int64(p.Blocked), Retries: int64(p.PendingRetries),
 		Faults: r.timeline.Current(),

@@ -18,9 +18,12 @@ var onTheWayIn = map[ledger.Side]bool{ledger.Receiver: true, ledger.Ingress: tru
 
 // Vocabulary are the names that this build's scenarios may use.
 func Vocabulary() scenarios.Vocabulary {
-	v := scenarios.Vocabulary{Faults: map[string]map[string]scenarios.ParamKind{}}
+	v := scenarios.Vocabulary{Batches: map[string]int{}, Faults: map[string]map[string]scenarios.ParamKind{}}
 	for _, p := range provider.All() {
 		v.Providers = append(v.Providers, p.Name)
+		if p.MaxBatch > 1 {
+			v.Batches[p.Name] = p.MaxBatch
+		}
 	}
 	for _, k := range chaos.Catalog() {
 		params := map[string]scenarios.ParamKind{}
@@ -53,25 +56,22 @@ func paramKind(k chaos.ParamKind) scenarios.ParamKind {
 // traffic turns the scenario's load into what the generator sends.
 func (r *run) traffic() (loadgen.Traffic, error) {
 	l := r.plan.Scenario.Load
-	schedule, err := loadgen.NewDiurnal(loadgen.Diurnal{
-		Events: l.Events, Hours: l.Hours, Seed: *r.plan.Seed,
-		BurstAt: l.Burst.At, BurstFor: l.Burst.For, BurstTimes: l.Burst.Times,
-	})
+	due, err := schedule(r.plan.Scenario, *r.plan.Seed)
 	if err != nil {
 		return loadgen.Traffic{}, err
 	}
 	t := loadgen.Traffic{
 		Seed: *r.plan.Seed, RunID: r.plan.RunID,
-		Events: l.Events, Day: l.Day, Schedule: schedule,
+		Events: l.Events, Day: l.Day, Schedule: due,
 		VersionsPerResource: l.VersionsPerResource, Latest: l.Latest,
-		Inject: loadgen.Inject(l.Inject),
+		Inject: loadgen.Inject(l.Inject), Mash: loadgen.Mash(l.Mash),
 	}
 	for _, share := range l.Mix {
-		p, ok := provider.Find(share.Provider)
+		p, ok := r.cast.providers[share.Provider]
 		if !ok {
 			return loadgen.Traffic{}, fmt.Errorf("unknown provider %q", share.Provider)
 		}
-		t.Mix = append(t.Mix, loadgen.Share{Provider: p, Weight: share.Weight, Secrets: []string{r.secrets[p.Name]}, URL: r.target.url(p.Name)})
+		t.Mix = append(t.Mix, loadgen.Share{Provider: p, Weight: share.Weight, Secrets: r.cast.secrets[p.Name], URL: r.target.url(p.Name)})
 	}
 	return t, nil
 }
@@ -154,7 +154,7 @@ func (r *run) header(env ledger.Env) ledger.Header {
 		Env:       env,
 	}
 	for _, share := range s.Load.Mix {
-		if p, ok := provider.Find(share.Provider); ok {
+		if p, ok := r.cast.providers[share.Provider]; ok {
 			h.Providers = append(h.Providers, ledger.Provider{Name: p.Name, OneShot: p.OneShot(), Timeout: p.Timeout})
 		}
 	}
@@ -162,12 +162,9 @@ func (r *run) header(env ledger.Env) ledger.Header {
 		h.Segments = append(h.Segments, ledger.Segment(seg))
 	}
 	last := s.Segments[len(s.Segments)-1].Until
-	h.Segments = append(h.Segments, ledger.Segment{Name: "tail", From: last, Until: last, Scale: tailScale})
+	h.Segments = append(h.Segments, ledger.Segment{Name: "tail", From: last, Until: last, Scale: r.cast.tailScale()})
 	return h
 }
-
-// tailScale is the compression at which the providers' retries run out after the day.
-const tailScale = 60
 
 func expect(e scenarios.Expect) ledger.Expect {
 	x := ledger.Expect{

@@ -16,7 +16,6 @@ import (
 	"floodproof/bench/sink"
 	"floodproof/chaos"
 	"floodproof/loadgen"
-	"floodproof/loadgen/provider"
 	"floodproof/reports/ledger"
 )
 
@@ -31,11 +30,11 @@ const (
 
 // run is one run from its start to its report.
 type run struct {
-	plan    Plan
-	dir     string // OUT/<time>-<scenario>-<backend>
-	work    string // removed at the end, whatever happens
-	start   time.Time
-	secrets map[string]string
+	plan  Plan
+	dir   string // OUT/<time>-<scenario>-<backend>
+	work  string // removed at the end, whatever happens
+	start time.Time
+	cast  *cast
 	// sent are the hashes of what was sent for the events in the target's dead letters.
 	sent map[uint32][]uint64
 
@@ -66,10 +65,11 @@ func Run(ctx context.Context, p Plan) (*Result, error) {
 		return nil, err
 	}
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(memoryLimit))
-	r := &run{plan: p, start: time.Now(), secrets: map[string]string{}, sent: map[uint32][]uint64{}}
-	for _, prov := range provider.All() {
-		r.secrets[prov.Name] = randomSecret(prov)
+	cast, err := newCast(p.Scenario)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNotStarted, err)
 	}
+	r := &run{plan: p, start: time.Now(), cast: cast, sent: map[uint32][]uint64{}}
 	end, err := r.play(ctx)
 	if err != nil {
 		return nil, err
@@ -90,7 +90,10 @@ func (r *run) play(ctx context.Context) (end ledger.End, err error) {
 	if err := r.serveSink(background, &helpers); err != nil {
 		return end, err
 	}
-	env := r.targetEnv()
+	env, err := r.targetEnv()
+	if err != nil {
+		return end, err
+	}
 	if err := r.target.start(ctx, env); err != nil {
 		return end, r.stopTarget(fmt.Errorf("%w: %w", ErrNotStarted, err))
 	}
@@ -167,8 +170,27 @@ func (r *run) wire() error {
 		return err
 	}
 	r.gen = &loadgen.Generator{
-		Traffic: traffic, Segments: r.segments(), TailScale: tailScale, MaxInFlight: r.plan.Scenario.Load.MaxInFlight,
+		Traffic: traffic, Segments: r.segments(), TailScale: r.cast.tailScale(), MaxInFlight: r.plan.Scenario.Load.MaxInFlight,
+		DisableEndpoints: r.cast.disables, NoCatchUp: r.plan.Scenario.Load.NoCatchUp,
 		Books: r.books, Start: r.start, Begin: r.beginSegment, End: r.endSegment,
+	}
+	return r.checkBudget()
+}
+
+// checkBudget asks whether the slots can carry the load at its peak, before anything starts, and notes what is worth knowing about that.
+func (r *run) checkBudget() error {
+	var limit time.Duration
+	for _, l := range r.plan.Scenario.Expect.Latency {
+		if l.Of == "ack" && l.Percentile <= 99 {
+			limit = max(limit, l.Limit)
+		}
+	}
+	budget, err := r.gen.Budget(limit)
+	if err != nil {
+		return fmt.Errorf("load: %w", err)
+	}
+	for _, note := range budget.Notes {
+		r.note("%s", note)
 	}
 	return nil
 }

@@ -113,6 +113,8 @@ func (h *History) lastAnswer(d *delivery) eventMarks {
 		ended = h.provider(d.provider).OneShot
 	}
 	switch {
+	case d.then() == ledger.Retry && h.disabled[d.provider]:
+		return 0 // its provider would have, but gave the endpoint up before the time came
 	case d.then() == ledger.Retry:
 		return cutOff
 	case ended && d.result() == ledger.Refused:

@@ -112,6 +112,9 @@ func (h *History) onAttempt(r *ledger.Attempt) {
 	if r.Start < r.Due {
 		h.early++
 	}
+	if r.Then == ledger.Disabled && d.carries() {
+		h.disabled[d.provider] = true
+	}
 	a := pack(r, d)
 	h.countAttempt(&a)
 	*h.attempts.at(h.nAttempts) = a

@@ -49,6 +49,8 @@ type History struct {
 
 	counts     Counts
 	byProvider [256]providerCounts
+	// disabled are the providers that gave their endpoint up.
+	disabled [256]bool
 	// genuineAll and genuineOK count the attempts of genuine deliveries.
 	genuineAll, genuineOK int64
 	// early counts attempts that began before they were due.

@@ -84,6 +84,21 @@ func TestPercentileRanks(t *testing.T) {
 	}
 }
 
+// TestPercentileEnds: the 0th and the 100th percentile, of samples at and beyond both ends of the range, neither panic nor leave it
+// (https://github.com/HdrHistogram/hdrhistogram-go/issues/49).
+func TestPercentileEnds(t *testing.T) {
+	for _, values := range [][]int64{{0}, {-100_000}, {longest}, {0, 1, longest}, {longest + 1, -1}} {
+		r := new(recorder)
+		for _, v := range values {
+			r.record(v)
+		}
+		low, high := r.percentile(0), r.percentile(100)
+		if low < 0 || low > high || high > longest || high != r.max {
+			t.Errorf("of %v: p0 %d, p100 %d, maximum %d", values, low, high, r.max)
+		}
+	}
+}
+
 // TestRecorderKeepsCount: no value is dropped, whatever it is, also by a merge.
 func TestRecorderKeepsCount(t *testing.T) {
 	values := []int64{-5, 0, 1, 2047, 2048, 1e6, longest, longest + 1, math.MaxInt64}

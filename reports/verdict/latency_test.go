@@ -77,6 +77,10 @@ var latencyFixtures = []fixture{
 		b.good(1000)
 		lateAttempts(b, 20, 11*ms, false)
 	}, verdict.Unknown, "generator saturated: p99 lateness 11.0 ms in segment busiest-hour"),
+	latencyFixture("latency-effect-p99", "generator saturated", func(b *book) {
+		b.good(1000)
+		lateAttempts(b, 20, 11*ms, false)
+	}, verdict.Unknown, "generator saturated: p99 lateness 11.0 ms in segment busiest-hour"),
 	latencyFixture("latency-ack-p99", "blocked is the target's doing", func(b *book) {
 		b.good(1000)
 		lateAttempts(b, 20, s, true)

@@ -101,7 +101,7 @@ func (o *oracle) delivered(n uint32) string {
 			ok = ok || a.Result == ledger.OK
 			silent = silent || a.Result == ledger.Unanswered
 			if i == len(list)-1 {
-				retry = retry || a.Then == ledger.Retry
+				retry = retry || a.Then == ledger.Retry && !o.disabled(d.Provider)
 				final := a.Then == ledger.Ended || a.Then == ledger.Exhausted && o.header.Providers[d.Provider].OneShot
 				ended = ended || a.Result == ledger.Refused && final
 			}
@@ -119,6 +119,18 @@ func (o *oracle) delivered(n uint32) string {
 	default:
 		return "undelivered"
 	}
+}
+
+// disabled reports whether a provider gave its endpoint up.
+func (o *oracle) disabled(provider uint8) bool {
+	for n, list := range o.attempts {
+		d := o.dels[n]
+		genuine := d.Class == ledger.Genuine || d.Class == ledger.DuplicateSameID || d.Class == ledger.DuplicateNewID
+		if genuine && d.Provider == provider && slices.ContainsFunc(list, func(a ledger.Attempt) bool { return a.Then == ledger.Disabled }) {
+			return true
+		}
+	}
+	return false
 }
 
 func (o *oracle) superseded(n uint32) bool {
