@@ -75,7 +75,7 @@ func (r *run) repeat(o *outcome) {
 	j.repeated, j.due, j.segment = true, o.done, r.clock.current
 	o.sender.repeat(j)
 	r.gauges.sent.Add(1)
-	go o.sender.send(r.outcomes)
+	r.start(o.sender)
 }
 
 // follow says what the provider does after an attempt, and whether that is to send the same bytes at once.

@@ -70,15 +70,17 @@ func (s *stream) inject(cur *slot) {
 // shapeOf draws what the first attempt of a genuine delivery is like on the wire. Only providers that try again break off: with others it would be the
 // harness that lost the event.
 func (s *stream) shapeOf(cur *slot) Shape {
-	switch n := cur.number(); {
-	case cur.role.Provider.OneShot():
-		return Whole
+	n, shape := cur.number(), Whole
+	switch {
 	case s.dice.hit(forCutBody, n, s.Inject.CutBody):
-		return CutBody
+		shape = CutBody
 	case s.dice.hit(forClientGone, n, s.Inject.ClientGone):
-		return ClientGone
+		shape = ClientGone
 	}
-	return Whole
+	if shape != Whole && !cur.role.Provider.RetriesSilence() {
+		return Whole
+	}
+	return shape
 }
 
 // duplicate plans further deliveries of a slot whose genuine one is due at the given moment.

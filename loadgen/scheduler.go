@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"floodproof/loadgen/provider"
@@ -48,9 +49,10 @@ type run struct {
 	// when no slot was free.
 	due, later heap[*job]
 	waiting    fifo[*job]
-	// idle are the free slots; busy counts the others.
+	// idle are the free slots; busy counts the others. goroutines are those of the slots, one for each that was ever used.
 	idle       []*sender
 	busy       int
+	goroutines sync.WaitGroup
 	outcomes   chan outcome
 	timer      *time.Timer
 	deliveries uint32
@@ -210,6 +212,9 @@ func (r *run) wake() time.Duration {
 
 // wait waits until an instant, one answer, or the end of ctx.
 func (r *run) wait(ctx context.Context, until time.Duration) {
+	if r.collect() {
+		return // That was worth no timer.
+	}
 	r.timer.Reset(until - r.now())
 	select {
 	case o := <-r.outcomes:
@@ -219,14 +224,15 @@ func (r *run) wait(ctx context.Context, until time.Duration) {
 	}
 }
 
-// collect takes in the answers that are there.
-func (r *run) collect() {
+// collect takes in the answers that are there and reports whether there were any.
+func (r *run) collect() (any bool) {
 	for {
 		select {
 		case o := <-r.outcomes:
+			any = true
 			r.settle(o)
 		default:
-			return
+			return any
 		}
 	}
 }
@@ -321,7 +327,22 @@ func (r *run) send(s *sender) {
 	r.busy++
 	r.gauges.sent.Add(1)
 	r.gauges.inFlight.Store(int64(r.busy))
-	go s.send(r.outcomes)
+	r.start(s)
+}
+
+// start wakes the goroutine of a sender, which has a prepared attempt and nothing under way.
+//
+// Note: a goroutine for each attempt would begin with a small stack each time, and outgrow it in every request.
+func (r *run) start(s *sender) {
+	if s.wake == nil {
+		s.wake = make(chan struct{}, 1)
+		r.goroutines.Go(func() {
+			for range s.wake {
+				s.send(r.outcomes)
+			}
+		})
+	}
+	s.wake <- struct{}{}
 }
 
 // stop waits for what is under way, at most for the grace if the run was interrupted, and leaves nothing behind.
@@ -341,7 +362,11 @@ func (r *run) stop() {
 	r.timer.Stop()
 	for _, s := range r.idle {
 		s.disarm()
+		if s.wake != nil {
+			close(s.wake)
+		}
 	}
+	r.goroutines.Wait()
 	if t, ok := r.Transport.(interface{ CloseIdleConnections() }); ok {
 		t.CloseIdleConnections()
 	}

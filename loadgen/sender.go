@@ -35,8 +35,8 @@ type outcome struct {
 	timedOut, local bool
 }
 
-// sender is one slot: what it takes to have one request under way, reused from request to request. At any time it belongs to the scheduler or to the
-// one goroutine that sends with it.
+// sender is one slot: what it takes to have one request under way, reused from request to request. At any time it belongs to the scheduler or to its own
+// goroutine, which sends with it.
 //
 // One attempt is one request on the wire. net/http resends a request by itself when a kept-alive connection dies and the request can be replayed; a POST
 // whose body has no GetBody cannot (net/http.Transport).
@@ -47,9 +47,14 @@ type sender struct {
 	// What prepare leaves for send.
 	request provider.Request
 	body    *body
+	// sent is what the transport got last, used again for the same template and watch.
+	sent     *http.Request
+	template *http.Request
 	job     *job
 	from    *provider.Provider
 	shape   Shape
+	// wake tells the goroutine to send, nil as long as there is none.
+	wake chan struct{}
 	// watch lives for many requests, until one of them is cut off by it.
 	watch *watch
 }
@@ -58,7 +63,7 @@ type sender struct {
 func (s *sender) prepare(j *job) {
 	if s.body == nil || !s.body.closed.Load() || cap(s.request.Body) > keepBytes {
 		// The transport may still be reading the last request, which an early answer overtook: leave it everything.
-		s.body = new(body)
+		s.forget()
 		s.request = provider.Request{Header: make(http.Header, 16)}
 	}
 	s.request.Reset()
@@ -69,11 +74,14 @@ func (s *sender) prepare(j *job) {
 // repeat prepares the request that was sent last for another attempt of its job, byte for byte.
 func (s *sender) repeat(j *job) {
 	if !s.body.closed.Load() {
-		s.body = new(body)
+		s.forget()
 		s.request = provider.Request{Header: s.request.Header.Clone(), Body: slices.Clone(s.request.Body)}
 	}
 	s.take(j)
 }
+
+// forget leaves the last request to a transport that is not done with it.
+func (s *sender) forget() { s.body, s.sent = new(body), nil }
 
 // take makes a job the sender's.
 func (s *sender) take(j *job) {
@@ -156,13 +164,16 @@ func (s *sender) arm(outcomes chan<- outcome, start time.Duration) *http.Request
 		s.body.ctx, s.body.gone = w.ctx, w.cancel
 	}
 	w.begin(s, outcomes, start)
-	req := s.job.slot.role.template.WithContext(w.ctx)
+	if template := s.job.slot.role.template; s.sent == nil || s.template != template {
+		s.sent, s.template = template.WithContext(w.ctx), template
+		if s.from.HTTP10 {
+			s.sent.Proto, s.sent.ProtoMajor, s.sent.ProtoMinor, s.sent.Close = "HTTP/1.0", 1, 0, true
+		}
+	}
+	req := s.sent
 	req.Header = s.request.Header
 	req.Body = s.body
 	req.ContentLength = int64(len(s.request.Body))
-	if s.from.HTTP10 {
-		req.Proto, req.ProtoMajor, req.ProtoMinor, req.Close = "HTTP/1.0", 1, 0, true
-	}
 	return req
 }
 
@@ -170,7 +181,7 @@ func (s *sender) arm(outcomes chan<- outcome, start time.Duration) *http.Request
 func (s *sender) disarm() {
 	if s.watch != nil {
 		s.watch.end()
-		s.watch = nil
+		s.watch, s.sent = nil, nil
 	}
 }
 

@@ -17,7 +17,10 @@ import (
 // vocabulary is what the tests may speak of.
 func vocabulary() scenarios.Vocabulary {
 	return scenarios.Vocabulary{
-		Providers: []string{"github", "hubspot", "klaviyo", "shopify", "stripe"},
+		Providers: []string{
+			"adyen", "github", "gohighlevel", "hubspot", "intercom", "klaviyo", "mailgun", "paddle", "paypal", "sendgrid", "shopify", "slack", "square",
+			"standard-webhooks", "standard-webhooks-ed25519", "stripe", "svix", "twilio", "woocommerce",
+		},
 		Faults: map[string]map[string]scenarios.ParamKind{
 			"worker.kill":                   {},
 			"receiver.kill":                 {},

@@ -29,7 +29,7 @@ func loadShipped(t *testing.T, name string) *scenarios.Scenario {
 }
 
 func TestShippedScenarios(t *testing.T) {
-	if diff := cmp.Diff([]string{"10k-day", "1m-day", "smoke"}, scenarios.Names()); diff != "" {
+	if diff := cmp.Diff([]string{"10k-day", "1m-day", "providers", "smoke"}, scenarios.Names()); diff != "" {
 		t.Errorf("names differ (-want +got):\n%s", diff)
 	}
 	for _, name := range scenarios.Names() {
@@ -220,8 +220,8 @@ func TestResolve(t *testing.T) {
 	}
 	tests := []struct{ name, want string }{
 		{"smok", `unknown scenario "smok"; did you mean "smoke"? (a path to a file ends with .yaml)`},
-		{"everything", `unknown scenario "everything"; known scenarios: 10k-day, 1m-day, smoke (a path to a file ends with .yaml)`},
-		{"", `unknown scenario ""; known scenarios: 10k-day, 1m-day, smoke (a path to a file ends with .yaml)`},
+		{"everything", `unknown scenario "everything"; known scenarios: 10k-day, 1m-day, providers, smoke (a path to a file ends with .yaml)`},
+		{"", `unknown scenario ""; known scenarios: 10k-day, 1m-day, providers, smoke (a path to a file ends with .yaml)`},
 	}
 	for _, tt := range tests {
 		_, _, err := scenarios.Resolve(tt.name)

@@ -173,3 +173,8 @@ func (p *Provider) Success(status int) bool {
 
 // OneShot reports whether the provider never tries again.
 func (p *Provider) OneShot() bool { return len(p.Delays) == 0 }
+
+// RetriesSilence reports whether the provider tries again when nobody answered.
+func (p *Provider) RetriesSilence() bool {
+	return !p.OneShot() && (p.Ends == nil || !p.Ends(Answer{Attempt: 1, Connected: true}))
+}

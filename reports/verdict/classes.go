@@ -119,6 +119,8 @@ func (h *History) lastAnswer(d *delivery) eventMarks {
 		return cutOff
 	case ended && d.result() == ledger.Refused:
 		return refused
+	case d.then() == ledger.Ended && d.result() == ledger.Unconnected:
+		return unheard
 	default:
 		return 0
 	}
@@ -226,6 +228,9 @@ func (h *History) settleEvent(n uint32, e *event) {
 		c.Refused++
 		h.gone(n, gone)
 	case undelivered:
+		if e.has(unheard) {
+			gone = &h.unheard
+		}
 		c.Undelivered++
 		if !e.has(attempted) {
 			c.Suppressed++

@@ -17,6 +17,9 @@ func (delivered) Check(h *History) (Finding, error) {
 	if h.oneShot.events > 0 {
 		f.Observed += fmt.Sprintf("; of providers that never retry, %d of %d are gone, which no queue could have kept", h.oneShot.gone, h.oneShot.events)
 	}
+	if h.unheard.gone > 0 {
+		f.Observed += fmt.Sprintf("; %d are gone that could not connect, which their providers do not try again", h.unheard.gone)
+	}
 	if f.Outcome == Fail {
 		f.Examples = h.ids(h.picks.undelivered)
 		f.Hint = "the receiver was away for longer than the provider retries, or it answered with a status that ends the schedule (4xx); 503 with Retry-After asks to come again"

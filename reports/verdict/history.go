@@ -55,8 +55,9 @@ type History struct {
 	genuineAll, genuineOK int64
 	// early counts attempts that began before they were due.
 	early int64
-	// retrying and oneShot count what providers could not deliver, by whether they retry.
-	retrying, oneShot undelivery
+	// retrying and oneShot count what providers could not deliver, by whether they retry; unheard what was gone because the receiver could not be reached, by
+	// providers that retry some answers and no silence (GoHighLevel).
+	retrying, oneShot, unheard undelivery
 	// newest is the highest version with a whole effect, of the resources for which it matters.
 	newest map[uint32]uint32
 	picks  picks

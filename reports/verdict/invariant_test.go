@@ -186,6 +186,16 @@ var wholeFixtures = []fixture{
 		b.good(3)
 		b.try(b.deliver(ledger.Genuine, github, b.eventOf(ledger.Event{ID: "gh", Provider: github}), 1), s, ms, ledger.Refused, ledger.Ended)
 	}, verdict.Pass, "0 of 3 events refused or undelivered; of providers that never retry, 1 of 1 are gone", nil},
+	{"delivered", "a provider that retries answers only", func(b *book) {
+		b.header.Expect.Delivered = true
+		b.good(3)
+		b.try(b.deliver(ledger.Genuine, 0, b.event("evt_unheard", 0), 1), s, 0, ledger.Unconnected, ledger.Ended)
+	}, verdict.Pass, "0 of 4 events refused or undelivered; 1 are gone that could not connect", nil},
+	{"delivered", "a refusal by a provider that retries answers only", func(b *book) {
+		b.header.Expect.Delivered = true
+		b.good(3)
+		b.try(b.deliver(ledger.Genuine, 0, b.event("evt_refused", 0), 1), s, 0, ledger.Refused, ledger.Ended)
+	}, verdict.Fail, "1 of 4 events refused or undelivered", nil},
 	{"delivered", "only one-shot providers", func(b *book) {
 		b.header.Expect.Delivered = true
 		b.try(b.deliver(ledger.Genuine, github, b.eventOf(ledger.Event{ID: "gh", Provider: github}), 1), s, ms, ledger.OK, ledger.Settled)

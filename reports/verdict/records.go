@@ -33,9 +33,10 @@ const (
 	attempted
 	// unanswered: such an attempt wrote a byte and got no answer in time.
 	unanswered
-	// cutOff: the provider would have tried again. refused: the answer ended the schedule.
+	// cutOff: the provider would have tried again. refused: the answer ended the schedule. unheard: there was none, and that ended it.
 	cutOff
 	refused
+	unheard
 	// tookBase and twiceBase stand for step 0; History.steps has the others. tookAny is any step.
 	tookBase
 	twiceBase
