@@ -16,6 +16,8 @@ BENCHTIME ?= 1s
 PACKAGES  ?= ./...
 # The package whose tests play real runs: they measure, so they come last, alone, and without the race detector.
 RUNS      := floodproof/bench
+# The tests against the providers' own libraries: a module of its own, with what they drag in. They run when everything is tested.
+OFFICIAL  := loadgen/provider/official
 
 # The race detector needs cgo, and that a C compiler. Everything else is pure Go.
 CC_FOUND  := $(shell command -v "$$(go env CC)" 2>/dev/null)
@@ -49,7 +51,8 @@ test: ## run the whole test suite, with the race detector where a C compiler is 
 	@$(if $(RACE),,echo 'no C compiler found: testing without the race detector (install gcc or clang for it)' >&2)
 	@set -o pipefail; { \
 		CGO_ENABLED=$(if $(RACE),1,0) go test -json -timeout 10m $(RACE) $$(go list $(PACKAGES) | grep -vx '$(RUNS)'); \
-		go list $(PACKAGES) | grep -qx '$(RUNS)' && CGO_ENABLED=0 go test -json -timeout 10m $(RUNS); \
+		$(if $(filter ./...,$(PACKAGES)),.ci/official;) \
+		if go list $(PACKAGES) | grep -qx '$(RUNS)'; then CGO_ENABLED=0 go test -json -timeout 10m $(RUNS); fi; \
 	} | awk -f .ci/summary.awk
 
 .PHONY: perf
@@ -66,6 +69,7 @@ lint: ## check format, vet and golangci-lint
 		echo "not formatted; run gofmt -w on:"; echo "$$unformatted"; exit 1; fi
 	go vet ./...
 	$(GOLANGCI) run ./...
+	cd $(OFFICIAL) && go vet ./... && $(GOLANGCI) run ./...
 
 .PHONY: clean
 clean: ## remove what was built; the runs under reports/runs stay

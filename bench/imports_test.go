@@ -36,6 +36,7 @@ func rooms() []room {
 	return []room{
 		{"reports/ledger", nil, "the ledger is a leaf, so that anybody can read one"},
 		{"scenarios", nil, "scenarios are a leaf: files and their loader"},
+		{"loadgen/provider/official", []string{"loadgen/provider", "reference/..."}, "the official libraries are shown what we send, and our receiver what they sign"},
 		{"loadgen/provider/...", nil, "providers are a leaf: how they behave does not depend on us"},
 		{"reference/...", []string{"reference/..."}, "a user can lift the reference pipeline out whole"},
 		{"loadgen/...", []string{"loadgen/...", "reports/ledger"}, "the load generator knows what it sends and where it writes that down"},
@@ -132,6 +133,8 @@ func TestImportsCheckCatches(t *testing.T) {
 		{"scenarios/x_test.go", "floodproof/chaos", true},
 		{"loadgen/provider/x.go", "floodproof/loadgen", true},
 		{"loadgen/provider/x.go", "floodproof/reports/ledger", true},
+		{"loadgen/provider/official/x_test.go", "floodproof/reference/queue", false},
+		{"loadgen/provider/official/x_test.go", "floodproof/loadgen", true},
 		{"loadgen/x.go", "floodproof/loadgen/provider", false},
 		{"loadgen/x.go", "floodproof/reports/ledger", false},
 		{"loadgen/x.go", "floodproof/reference", true},
