@@ -40,6 +40,7 @@ func rooms() []room {
 		{"loadgen/provider/...", nil, "providers are a leaf: how they behave does not depend on us"},
 		{"reference/...", []string{"reference/..."}, "a user can lift the reference pipeline out whole"},
 		{"loadgen/...", []string{"loadgen/...", "reports/ledger"}, "the load generator knows what it sends and where it writes that down"},
+		{"chaos/cutfs/brokers", []string{"chaos/cutfs/...", "reference/queue/..."}, "tests that cut a broker's power need brokers"},
 		{"chaos/...", []string{"chaos/...", "reports/ledger"}, "faults act on what they are given"},
 		{"reports/verdict/...", []string{"reports/ledger"}, "the verdict is a function of the ledger alone"},
 		{"reports/...", []string{"reports/..."}, "a report can be made without running anything"},
