@@ -18,7 +18,7 @@
 // prevent that; so the effect itself carries the event id as its idempotency key (SinkHandler), and the downstream takes it once. A downstream
 // without keys has to be looked at before it is acted on, by the Handler.
 //
-// Nothing forged is taken. Each provider's file (stripe.go, shopify.go, hubspot.go, github.go, klaviyo.go) checks the signature over the raw
+// Nothing forged is taken. Each provider's file (stripe.go, shopify.go and so on, custom.go for one that a configuration describes) checks the signature over the raw
 // bytes, in constant time, under every active secret, and within the provider's own tolerance, before anything is parsed.
 //
 // Nothing is dropped in silence. A malformed item of a signed batch is stored as a dead letter beside its siblings; a job that cannot
