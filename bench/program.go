@@ -54,6 +54,8 @@ func verbs() []verb {
 		{name: "list", synopsis: "list [scenarios|providers|backends|faults|invariants]", doc: "show what there is", run: listVerb},
 		{name: "judge", synopsis: "judge [--json] LEDGER", doc: "judge a recorded run again", run: judgeVerb},
 		{name: "report", synopsis: "report [--format F] RUN", doc: "print or write a run's report", run: reportVerb},
+		{name: "record", synopsis: "record --to URL --out FILE [flags]", doc: "keep a tape of real traffic in front of an endpoint, scrubbed", run: recordVerb},
+		{name: "replay", synopsis: "replay FILE --to URL [flags]", doc: "play a tape back, signed anew", run: replayVerb},
 		{name: "version", synopsis: "version", doc: "print the version", run: versionVerb},
 		{name: "node", synopsis: "node ROLE [flags]", doc: "one process of the pipeline", run: nodeVerb, hidden: true},
 	}

@@ -19,7 +19,7 @@ const reportSynopsis = "report [--format F] RUN"
 func reportVerb(_ context.Context, p *Program, args []string) (int, error) {
 	fs := p.flags("report", reportSynopsis)
 	known := strings.Join(slices.Sorted(maps.Keys(reports.Formats())), ", ")
-	format := fs.String("format", "text", known+"; jsonl is every record of the ledger")
+	format := fs.String("format", "text", known+"; jsonl is every record of the ledger, vegeta-* are its attempts for vegeta report and vegeta plot")
 	runs, err := parse(fs, args)
 	if err != nil {
 		return ExitUsage, err

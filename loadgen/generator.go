@@ -24,6 +24,11 @@ func (g *Generator) Run(ctx context.Context) error {
 		return err
 	}
 	g.defaults()
+	if g.Sleep == nil {
+		s := newSleeper()
+		defer s.close()
+		g.Sleep = s.sleep
+	}
 	r, err := newRun(ctx, g)
 	if err != nil {
 		return err
@@ -42,9 +47,6 @@ func (g *Generator) defaults() {
 	}
 	if g.Start.IsZero() {
 		g.Start = time.Now()
-	}
-	if g.Sleep == nil {
-		g.Sleep = sleepUntil
 	}
 	start := g.Start
 	g.gauges.start.Store(&start)

@@ -409,17 +409,19 @@ func TestConnectionsUnderTLSAreCounted(t *testing.T) {
 	}
 }
 
-func TestSleepUntil(t *testing.T) {
+func TestSleeper(t *testing.T) {
+	s := newSleeper()
+	defer s.close()
 	ctx, cancel := context.WithCancel(t.Context())
 	for _, d := range []time.Duration{-time.Second, 0, 10 * time.Microsecond, 300 * time.Microsecond, 3 * time.Millisecond} {
 		until := time.Now().Add(d)
-		sleepUntil(ctx, until)
+		s.sleep(ctx, until)
 		if now := time.Now(); now.Before(until) {
 			t.Errorf("woke %v too early", until.Sub(now))
 		}
 	}
 	cancel()
-	sleepUntil(ctx, time.Now().Add(time.Hour)) // hangs the test if it does not heed ctx
+	s.sleep(ctx, time.Now().Add(time.Hour)) // hangs the test if it does not heed ctx
 }
 
 // TestHTTP10OnTheWire: what arrives of a provider that speaks HTTP/1.0 is HTTP/1.0, or, where net/http cannot do that, at least a connection for each request.

@@ -13,6 +13,7 @@ type Format func(io.Writer, *Report) error
 func Formats() map[string]Format {
 	return map[string]Format{
 		"text": Text, "markdown": Markdown, "html": HTML, "junit": JUnit, "hgrm": Hgrm, "json": JSON, "jsonl": JSONL,
+		"vegeta-gob": VegetaGob, "vegeta-json": VegetaJSON,
 	}
 }
 
