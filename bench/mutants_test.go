@@ -47,8 +47,8 @@ func (q ackFirst) Enqueue(ctx context.Context, jobs ...queue.Job) error {
 // settleFirst settles what it receives before anybody has worked on it.
 type settleFirst struct{ queue.Queue }
 
-func (q settleFirst) Receive(ctx context.Context, most int) ([]queue.Lease, error) {
-	leases, err := q.Queue.Receive(ctx, most)
+func (q settleFirst) Receive(ctx context.Context, lane string, most int) ([]queue.Lease, error) {
+	leases, err := q.Queue.Receive(ctx, "", most)
 	for _, l := range leases {
 		err = errors.Join(err, q.Queue.Settle(ctx, l, queue.Done()))
 	}

@@ -161,7 +161,7 @@ func (r *workerRun) take(ctx context.Context) error {
 		if n == 0 {
 			return nil
 		}
-		leases, err := r.queue.Receive(ctx, n)
+		leases, err := r.queue.Receive(ctx, "", n)
 		r.start(leases)
 		r.release(n - len(leases))
 		switch {

@@ -53,7 +53,7 @@ func newLeaseQueue(n int, length time.Duration) *leaseQueue {
 func (q *leaseQueue) Enqueue(context.Context, ...queue.Job) error { return nil }
 func (q *leaseQueue) Close(context.Context) error                 { return nil }
 
-func (q *leaseQueue) Receive(ctx context.Context, most int) ([]queue.Lease, error) {
+func (q *leaseQueue) Receive(ctx context.Context, _ string, most int) ([]queue.Lease, error) {
 	q.mu.Lock()
 	q.asked = append(q.asked, most)
 	q.mu.Unlock()

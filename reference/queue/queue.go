@@ -32,6 +32,9 @@ type Job struct {
 	Type     string
 	Resource string
 	Version  int64
+	// Lane is the line that the job stands in; "" is the default one. Lanes share nothing but the store: jobs of one are received apart from those
+	// of another, so that a lane that is stuck holds up nobody else. It depends on provider and type alone, never on the delivery.
+	Lane string
 	// Payload are the raw bytes: the body of a single event, the item of a batch, exactly as received.
 	Payload []byte
 	// ReceivedAt is the receiver's wall clock.
@@ -95,9 +98,9 @@ type Queue interface {
 	// EventID) is known already is skipped without an error. Concurrent calls share one durable write (group commit). After an error
 	// the caller knows nothing (the write may have happened) and must not answer success.
 	Enqueue(ctx context.Context, jobs ...Job) error
-	// Receive leases up to max jobs that are due, oldest due first. It blocks until there is at least one or ctx
+	// Receive leases up to max jobs of a lane that are due, oldest due first. It blocks until there is at least one or ctx
 	// ends; it then returns ctx's error.
-	Receive(ctx context.Context, max int) ([]Lease, error)
+	Receive(ctx context.Context, lane string, max int) ([]Lease, error)
 	// Settle ends a lease. ErrLeaseLost: it lapsed or was settled before; nothing changed. It survives the death of every process; a loss of power may take
 	// it back, and the job is then leased once more, as after any crash of its worker. Concurrent calls share one write.
 	Settle(ctx context.Context, lease Lease, outcome Outcome) error
@@ -123,6 +126,15 @@ type Depth struct {
 	Waiting, Leased, Dead, Done int64
 	// Oldest is how long the oldest due job has waited since it was due, 0 without one.
 	Oldest time.Duration
+	// Lanes is the same for each lane that ever had a job, by name.
+	Lanes []LaneDepth
+}
+
+// LaneDepth is what one lane holds now; the fields mean what they mean in Depth.
+type LaneDepth struct {
+	Lane                        string
+	Waiting, Leased, Dead, Done int64
+	Oldest                      time.Duration
 }
 
 // DeadLister is a queue that can show its dead letters (optional).

@@ -185,7 +185,7 @@ func (s *shelf) take() []fact {
 	return facts
 }
 
-func (*shelf) Receive(ctx context.Context, _ int) ([]queue.Lease, error) {
+func (*shelf) Receive(ctx context.Context, _ string, _ int) ([]queue.Lease, error) {
 	<-ctx.Done()
 	return nil, ctx.Err()
 }

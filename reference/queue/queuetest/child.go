@@ -59,7 +59,7 @@ func load(q queue.Queue, to io.Writer) {
 	}
 	wg.Go(func() {
 		for {
-			leases, err := q.Receive(ctx, 3)
+			leases, err := q.Receive(ctx, "", 3)
 			if err != nil {
 				say("error", err.Error())
 				return

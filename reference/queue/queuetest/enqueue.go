@@ -84,7 +84,7 @@ func dedupLater(s *suite) {
 		s.enqueue(q, job("known"))
 		ctx, cancel := context.WithTimeout(s.ctx, quiet)
 		defer cancel()
-		if leases, _ := q.Receive(ctx, 1); len(leases) > 0 {
+		if leases, _ := q.Receive(ctx, "", 1); len(leases) > 0 {
 			s.Fatalf("a known event came again after it was %s", state)
 		}
 	}

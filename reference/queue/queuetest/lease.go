@@ -251,7 +251,7 @@ type ledger struct {
 
 func (l *ledger) work(ctx context.Context, q queue.Queue) error {
 	for {
-		leases, err := q.Receive(ctx, 7)
+		leases, err := q.Receive(ctx, "", 7)
 		if ctx.Err() != nil {
 			return nil
 		}

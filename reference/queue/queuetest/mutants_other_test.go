@@ -46,21 +46,21 @@ func receiveMutants() []mutant {
 	doesNotBlock := with(hooks{receive: func(q *sqlite.Queue, ctx context.Context, limit int) ([]queue.Lease, error) {
 		ctx, cancel := context.WithTimeout(ctx, time.Millisecond)
 		defer cancel()
-		leases, _ := q.Receive(ctx, limit)
+		leases, _ := q.Receive(ctx, "", limit)
 		return leases, nil
 	}})
 	takesMore := with(hooks{receive: func(q *sqlite.Queue, ctx context.Context, limit int) ([]queue.Lease, error) {
-		return q.Receive(ctx, limit+1)
+		return q.Receive(ctx, "", limit+1)
 	}})
 	newestFirst := with(hooks{receive: func(q *sqlite.Queue, ctx context.Context, limit int) ([]queue.Lease, error) {
-		leases, err := q.Receive(ctx, limit)
+		leases, err := q.Receive(ctx, "", limit)
 		slices.Reverse(leases)
 		return leases, err
 	}})
 	looksOnce := with(hooks{receive: func(q *sqlite.Queue, ctx context.Context, limit int) ([]queue.Lease, error) {
 		brief, cancel := context.WithTimeout(ctx, time.Millisecond)
 		defer cancel()
-		leases, err := q.Receive(brief, limit)
+		leases, err := q.Receive(brief, "", limit)
 		if err != nil {
 			<-ctx.Done()
 		}

@@ -21,7 +21,7 @@ type mutant struct {
 }
 
 func mutants() []mutant {
-	return slices.Concat(enqueueMutants(), leaseMutants(), otherMutants())
+	return slices.Concat(enqueueMutants(), leaseMutants(), laneMutants(), otherMutants())
 }
 
 // hooks replaces single methods of a good queue, and keeps its optional ones.
@@ -29,6 +29,7 @@ type hooks struct {
 	*sqlite.Queue
 	enqueue func(q *sqlite.Queue, ctx context.Context, jobs []queue.Job) error
 	receive func(q *sqlite.Queue, ctx context.Context, limit int) ([]queue.Lease, error)
+	lane    func(lane string) string
 	settle  func(q *sqlite.Queue, ctx context.Context, lease queue.Lease, o queue.Outcome) error
 	extend  func(q *sqlite.Queue, ctx context.Context, lease queue.Lease, d time.Duration) (queue.Lease, error)
 	close   func(q *sqlite.Queue, ctx context.Context) error
@@ -43,11 +44,14 @@ func (h hooks) Enqueue(ctx context.Context, jobs ...queue.Job) error {
 	return h.Queue.Enqueue(ctx, jobs...)
 }
 
-func (h hooks) Receive(ctx context.Context, limit int) ([]queue.Lease, error) {
+func (h hooks) Receive(ctx context.Context, lane string, limit int) ([]queue.Lease, error) {
 	if h.receive != nil {
 		return h.receive(h.Queue, ctx, limit)
 	}
-	return h.Queue.Receive(ctx, limit)
+	if h.lane != nil {
+		lane = h.lane(lane)
+	}
+	return h.Queue.Receive(ctx, lane, limit)
 }
 
 func (h hooks) Settle(ctx context.Context, lease queue.Lease, o queue.Outcome) error {
@@ -128,7 +132,7 @@ func renamed() func() func(*sqlite.Queue) queue.Queue {
 					return q.Enqueue(ctx, jobs...)
 				},
 				receive: func(q *sqlite.Queue, ctx context.Context, limit int) ([]queue.Lease, error) {
-					leases, err := q.Receive(ctx, limit)
+					leases, err := q.Receive(ctx, "", limit)
 					for i := range leases {
 						runes := []rune(leases[i].EventID)
 						leases[i].EventID = string(runes[:len(runes)-1])
@@ -141,7 +145,7 @@ func renamed() func() func(*sqlite.Queue) queue.Queue {
 
 func enqueueMutants() []mutant {
 	flip := with(hooks{receive: func(q *sqlite.Queue, ctx context.Context, limit int) ([]queue.Lease, error) {
-		leases, err := q.Receive(ctx, limit)
+		leases, err := q.Receive(ctx, "", limit)
 		for i := range leases {
 			if p := leases[i].Payload; len(p) > 2000 {
 				p[len(p)/2] ^= 1
@@ -200,7 +204,7 @@ func leasesTwice() func() func(*sqlite.Queue) queue.Queue {
 					return out, nil
 				}
 				mu.Unlock()
-				leases, err := q.Receive(ctx, limit)
+				leases, err := q.Receive(ctx, "", limit)
 				if len(leases) > 0 {
 					mu.Lock()
 					spare = slices.Clone(leases[:1])
@@ -250,7 +254,7 @@ func leaseMutants() []mutant {
 		return q.Settle(ctx, l, o)
 	})
 	never := with(hooks{receive: func(q *sqlite.Queue, ctx context.Context, limit int) ([]queue.Lease, error) {
-		leases, err := q.Receive(ctx, limit)
+		leases, err := q.Receive(ctx, "", limit)
 		for i, l := range leases {
 			if extended, err := q.Extend(ctx, l, time.Hour); err == nil {
 				leases[i] = extended
@@ -259,7 +263,7 @@ func leaseMutants() []mutant {
 		return leases, err
 	}})
 	sameAttempt := with(hooks{receive: func(q *sqlite.Queue, ctx context.Context, limit int) ([]queue.Lease, error) {
-		leases, err := q.Receive(ctx, limit)
+		leases, err := q.Receive(ctx, "", limit)
 		for i := range leases {
 			leases[i].Attempt, leases[i].Token = 1, 1
 		}

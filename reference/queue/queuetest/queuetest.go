@@ -76,6 +76,10 @@ func checks() []check {
 		{"receive-honours-max", receiveHonoursMax},
 		{"receive-waits-for-enqueue", receiveWaitsForEnqueue},
 		{"oldest-first", oldestFirst},
+		{"lanes-apart", lanesApart},
+		{"lane-kept", laneKept},
+		{"lane-waits", laneWaits},
+		{"lane-depth", laneDepth},
 		{"close-drains", closeDrains},
 		{"close-ends-receive", closeEndsReceive},
 		{"close-leaves-no-goroutine", closeLeavesNoGoroutine},
@@ -146,7 +150,7 @@ func (s *suite) receive(q queue.Queue, n int) []queue.Lease {
 	defer cancel()
 	var got []queue.Lease
 	for len(got) < n {
-		leases, err := q.Receive(ctx, n-len(got))
+		leases, err := q.Receive(ctx, "", n-len(got))
 		if err != nil {
 			s.Fatalf("Receive after %d of %d jobs: %v", len(got), n, err)
 		}
@@ -163,7 +167,7 @@ func (s *suite) receiveNone(q queue.Queue, during time.Duration) {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(s.ctx, during)
 	defer cancel()
-	leases, err := q.Receive(ctx, 100)
+	leases, err := q.Receive(ctx, "", 100)
 	if len(leases) > 0 {
 		s.Fatalf("Receive gave %s (attempt %d), want nothing", leases[0].EventID, leases[0].Attempt)
 	}

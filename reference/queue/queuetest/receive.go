@@ -15,7 +15,7 @@ func receiveHonoursContext(s *suite) {
 	answers := make(chan error, 4)
 	for range cap(answers) {
 		go func() {
-			leases, err := q.Receive(ctx, 1)
+			leases, err := q.Receive(ctx, "", 1)
 			if err == nil {
 				err = fmt.Errorf("got %d leases from an empty queue", len(leases))
 			}
@@ -31,7 +31,7 @@ func receiveHonoursContext(s *suite) {
 	// The calls that left must have taken nothing along.
 	s.enqueue(q, job("for those who stay"))
 	s.wantLease(s.receive(q, 1)[0], 1)
-	if _, err := q.Receive(ctx, 1); !errors.Is(err, context.Canceled) {
+	if _, err := q.Receive(ctx, "", 1); !errors.Is(err, context.Canceled) {
 		s.Fatalf("Receive under a cancelled context: got error %v, want %v", err, context.Canceled)
 	}
 }
@@ -59,7 +59,7 @@ func receiveHonoursMax(s *suite) {
 	var all []queue.Lease
 	for _, limit := range []int{1, 3, 1000} {
 		for target := min(len(all)+limit, len(want)); len(all) < target; {
-			leases, err := q.Receive(ctx, target-len(all))
+			leases, err := q.Receive(ctx, "", target-len(all))
 			if err != nil {
 				s.Fatalf("Receive: %v", err)
 			}
@@ -71,7 +71,7 @@ func receiveHonoursMax(s *suite) {
 	}
 	s.wantOnceEach(all, want)
 	for _, limit := range []int{0, -1} {
-		if leases, err := q.Receive(ctx, limit); err == nil {
+		if leases, err := q.Receive(ctx, "", limit); err == nil {
 			s.Fatalf("Receive of up to %d gave %d leases and no error", limit, len(leases))
 		}
 	}
@@ -85,7 +85,7 @@ func receiveWaitsForEnqueue(s *suite) {
 		go func() {
 			ctx, cancel := context.WithTimeout(s.ctx, s.patience)
 			defer cancel()
-			leases, err := handles[0].Receive(ctx, 1)
+			leases, err := handles[0].Receive(ctx, "", 1)
 			if err == nil && len(leases) != 1 {
 				err = fmt.Errorf("got %d leases", len(leases))
 			}

@@ -95,7 +95,7 @@ func startRole(b *testing.B, r role) (stop func() io.Reader) {
 // store is what receivers and workers of all variants need.
 type store interface {
 	Enqueue(ctx context.Context, jobs ...queue.Job) error
-	Receive(ctx context.Context, limit int) ([]queue.Lease, error)
+	Receive(ctx context.Context, lane string, limit int) ([]queue.Lease, error)
 	Settle(ctx context.Context, lease queue.Lease, outcome queue.Outcome) error
 }
 
@@ -211,7 +211,7 @@ func peakMemoryMB() float64 {
 func (r role) work(ctx context.Context, s store) error {
 	var settled atomic.Int64
 	for {
-		leases, err := s.Receive(ctx, 128)
+		leases, err := s.Receive(ctx, "", 128)
 		if ctx.Err() != nil {
 			_, _ = fmt.Fprintln(os.Stdout, settled.Load())
 			return nil
@@ -264,7 +264,7 @@ func (o *owner) Enqueue(j queue.Job, _ *bool) error { return o.q.Enqueue(context
 func (o *owner) Receive(limit int, leases *[]queue.Lease) (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	if *leases, err = o.q.Receive(ctx, limit); ctx.Err() != nil {
+	if *leases, err = o.q.Receive(ctx, "", limit); ctx.Err() != nil {
 		return nil
 	}
 	return err
@@ -281,7 +281,7 @@ func (r remote) Enqueue(_ context.Context, jobs ...queue.Job) error {
 	return r.client.Call("Owner.Enqueue", jobs[0], new(bool))
 }
 
-func (r remote) Receive(ctx context.Context, limit int) (leases []queue.Lease, err error) {
+func (r remote) Receive(ctx context.Context, _ string, limit int) (leases []queue.Lease, err error) {
 	for len(leases) == 0 && err == nil {
 		call := r.client.Go("Owner.Receive", limit, &leases, nil)
 		select {

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"strings"
@@ -75,18 +76,18 @@ func (t *tx) insert(row stored) error {
 	if err != nil {
 		return err
 	}
-	added, id, err := t.conn.exec(sqlInsertJob, state, t.now, job.ReceivedAt.UnixMicro(), job.Version,
+	added, id, err := t.conn.exec(sqlInsertJob, job.Lane, state, t.now, job.ReceivedAt.UnixMicro(), job.Version,
 		row.encoding, int64(len(row.body)), at.segment, at.offset, job.Provider, job.EventID, job.DeliveryID, job.Type, job.Resource)
 	if err != nil || added == 0 {
 		return err
 	}
 	t.payloads.stage(row.body)
 	if state == stateFailed {
-		t.delta.dead++
+		t.delta(job.Lane).dead++
 		return t.note(id, 0, job.DeadOnArrival)
 	}
-	t.delta.waiting++
-	t.due = true
+	t.delta(job.Lane).waiting++
+	t.wake(job.Lane)
 	return nil
 }
 
@@ -118,16 +119,15 @@ func (q *Queue) Redrive(ctx context.Context, provider, eventID string) error {
 	defer q.calls.Done()
 	found := false
 	err := q.writer.do(ctx, newDurable(func(t *tx) error {
-		changed, _, err := t.conn.exec(sqlRedrive, t.now, provider, eventID)
-		if err != nil {
-			return err
-		}
-		if found = changed > 0; found {
-			t.delta.dead--
-			t.delta.waiting++
-			t.due = true
-		}
-		return nil
+		found = false
+		return t.conn.query(sqlRedrive, func(row []driver.Value) error {
+			lane := row[0].(string)
+			found = true
+			t.delta(lane).dead--
+			t.delta(lane).waiting++
+			t.wake(lane)
+			return nil
+		}, t.now, provider, eventID)
 	}))
 	if err == nil && !found {
 		err = errors.New("there is no such dead letter")

@@ -58,17 +58,17 @@ func (q *Queue) Waiting() int { return len(q.writer.ops) }
 // Fail hands in an operation that changes the counts and then fails, for a reason that shows only within the transaction.
 func (q *Queue) Fail(ctx context.Context) error {
 	return q.writer.do(ctx, newOperation(func(t *tx) error {
-		if _, _, err := t.conn.exec(`UPDATE counts SET waiting = 1000 WHERE one = 1`); err != nil {
+		if _, _, err := t.conn.exec(`INSERT INTO lanes VALUES ('', 1000, 0, 0, 0) ON CONFLICT DO UPDATE SET waiting = 1000`); err != nil {
 			return err
 		}
-		_, _, err := t.conn.exec(`INSERT INTO counts VALUES (2, 0, 0, 0, 0)`) // which the CHECK forbids
+		_, _, err := t.conn.exec(`INSERT INTO lanes VALUES (NULL, 0, 0, 0, 0)`) // which NOT NULL forbids
 		return err
 	}))
 }
 
 // ClaimAndLeave claims up to limit jobs for a caller that leaves while the transaction commits.
 func (q *Queue) ClaimAndLeave(ctx context.Context, limit int) error {
-	o, _ := q.claimOperation(limit)
+	o, _ := q.claimOperation("", limit)
 	run := o.run
 	o.run = func(t *tx) error {
 		err := run(t)

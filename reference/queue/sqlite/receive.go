@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"floodproof/reference/queue"
@@ -22,11 +23,42 @@ const (
 // never is later than any time in the file.
 const never = int64(1<<63 - 1)
 
+// lane is what the receivers of one lane in this process share.
+type lane struct {
+	name string
+	// turn is held by the one Receive that watches for due jobs; the others stand in line for it.
+	turn chan struct{}
+	// wake tells the watching Receive that something was enqueued or given back here.
+	wake chan struct{}
+	// claiming is how many jobs the claims that are under way may take.
+	claiming atomic.Int64
+}
+
+// poke wakes the watching Receive.
+func (l *lane) poke() {
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+// lane finds a lane by its name, and makes it the first time.
+func (q *Queue) lane(name string) *lane {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	l := q.lanes[name]
+	if l == nil {
+		l = &lane{name: name, turn: make(chan struct{}, 1), wake: make(chan struct{}, 1)}
+		q.lanes[name] = l
+	}
+	return l
+}
+
 // Receive implements queue.Queue. It may return fewer jobs than are due, to bound the memory that their payloads take.
 //
-// While nothing is due it only reads, every few milliseconds, and takes no lock that a writer needs. One Receive of the process looks, the
+// While nothing is due it only reads, every few milliseconds, and takes no lock that a writer needs. One Receive of the process looks for a lane, the
 // others stand in line behind it.
-func (q *Queue) Receive(ctx context.Context, max int) ([]queue.Lease, error) {
+func (q *Queue) Receive(ctx context.Context, name string, max int) ([]queue.Lease, error) {
 	if max < 1 {
 		return nil, fmt.Errorf("receive up to %d jobs: use at least 1", max)
 	}
@@ -34,12 +66,13 @@ func (q *Queue) Receive(ctx context.Context, max int) ([]queue.Lease, error) {
 		return nil, err
 	}
 	defer q.calls.Done()
+	l := q.lane(name)
 	for {
-		if err := q.await(ctx, max); err != nil {
+		if err := q.await(ctx, l, max); err != nil {
 			return nil, cmp.Or(ctx.Err(), err)
 		}
-		leases, err := q.claim(ctx, max)
-		q.claiming.Add(-int64(max))
+		leases, err := q.claim(ctx, name, max)
+		l.claiming.Add(-int64(max))
 		if err != nil {
 			return nil, cmp.Or(ctx.Err(), fmt.Errorf("receive: %w", err))
 		}
@@ -50,31 +83,31 @@ func (q *Queue) Receive(ctx context.Context, max int) ([]queue.Lease, error) {
 }
 
 // await returns when there is something to claim beyond what others here are claiming already, with max counted into that.
-func (q *Queue) await(ctx context.Context, max int) error {
+func (q *Queue) await(ctx context.Context, l *lane, max int) error {
 	select {
-	case q.turn <- struct{}{}:
+	case l.turn <- struct{}{}:
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-q.closing:
 		return queue.ErrClosed
 	}
-	defer func() { <-q.turn }()
+	defer func() { <-l.turn }()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for pause := minPeek; ; pause = min(2*pause, maxPeek) {
-		next, err := q.peek(ctx)
+		next, err := q.peek(ctx, l)
 		if err != nil {
 			return fmt.Errorf("receive: %w", err)
 		}
 		wait := time.Duration(min(next-q.now(), maxPeek.Microseconds())) * time.Microsecond
 		if wait <= 0 {
-			q.claiming.Add(int64(max))
+			l.claiming.Add(int64(max))
 			return nil
 		}
 		timer.Reset(min(wait, pause))
 		select {
 		case <-timer.C:
-		case <-q.wake:
+		case <-l.wake:
 			pause = minPeek
 		case <-ctx.Done():
 			return ctx.Err()
@@ -85,14 +118,14 @@ func (q *Queue) await(ctx context.Context, max int) error {
 }
 
 // peek finds when something can be leased, if that is soon.
-func (q *Queue) peek(ctx context.Context) (at int64, err error) {
+func (q *Queue) peek(ctx context.Context, l *lane) (at int64, err error) {
 	if ctx.Err() != nil {
 		return 0, ctx.Err()
 	}
 	horizon := q.now() + maxPeek.Microseconds()
 	var row []int64
 	err = q.read(ctx, func(c *conn) error {
-		row, err = c.integers(sqlPeek, never, horizon, q.claiming.Load(), horizon)
+		row, err = c.integers(sqlPeek, never, l.name, horizon, l.claiming.Load(), l.name, horizon)
 		return err
 	})
 	if err != nil {
@@ -123,8 +156,8 @@ type row struct {
 }
 
 // claim leases what is due.
-func (q *Queue) claim(ctx context.Context, max int) ([]queue.Lease, error) {
-	o, claimed := q.claimOperation(max)
+func (q *Queue) claim(ctx context.Context, lane string, max int) ([]queue.Lease, error) {
+	o, claimed := q.claimOperation(lane, max)
 	if err := q.writer.do(ctx, o); err != nil {
 		return nil, err
 	}
@@ -148,10 +181,10 @@ func (q *Queue) claim(ctx context.Context, max int) ([]queue.Lease, error) {
 
 // claimOperation leases what is due; its result may be read once the operation was answered. If the caller has left by then, the jobs are given back: nobody
 // would work on them until their leases lapse.
-func (q *Queue) claimOperation(max int) (*operation, *[]row) {
+func (q *Queue) claimOperation(lane string, max int) (*operation, *[]row) {
 	claimed := new([]row)
 	o := newOperation(func(t *tx) (err error) {
-		*claimed, err = t.claim(max, q.opts.Lease.Microseconds())
+		*claimed, err = t.claim(lane, max, q.opts.Lease.Microseconds())
 		return err
 	})
 	o.bytes = 64 * max
@@ -179,12 +212,12 @@ func (q *Queue) unpack(r *row) (queue.Lease, error) {
 }
 
 // claim leases up to max jobs, by the time at which they could be: pending ones since they are due, leased ones since they lapsed.
-func (t *tx) claim(max int, lease int64) ([]row, error) {
-	lapsed, err := t.fetch(sqlLapsed, max)
+func (t *tx) claim(lane string, max int, lease int64) ([]row, error) {
+	lapsed, err := t.fetch(sqlLapsed, lane, max)
 	if err != nil {
 		return nil, fmt.Errorf("find lapsed leases: %w", err)
 	}
-	pending, err := t.fetch(sqlPending, max)
+	pending, err := t.fetch(sqlPending, lane, max)
 	if err != nil {
 		return nil, fmt.Errorf("find due jobs: %w", err)
 	}
@@ -200,7 +233,7 @@ func (t *tx) claim(max int, lease int64) ([]row, error) {
 // errEnough ends a query early.
 var errEnough = errors.New("enough")
 
-func (t *tx) fetch(query string, max int) ([]row, error) {
+func (t *tx) fetch(query, lane string, max int) ([]row, error) {
 	var rows []row
 	size := 0
 	err := t.conn.query(query, func(columns []driver.Value) error {
@@ -210,7 +243,7 @@ func (t *tx) fetch(query string, max int) ([]row, error) {
 		}
 		rows = append(rows, r)
 		return nil
-	}, t.now, int64(max))
+	}, lane, t.now, int64(max))
 	if errors.Is(err, errEnough) {
 		err = nil
 	}
@@ -237,8 +270,9 @@ func (t *tx) lease(r *row, lease int64) error {
 			return err
 		}
 	} else {
-		t.delta.waiting--
-		t.delta.leased++
+		d := t.delta(r.lease.Lane)
+		d.waiting--
+		d.leased++
 	}
 	deadline := t.now + lease
 	if _, _, err := t.conn.exec(sqlLease, deadline, r.lease.ID); err != nil {
@@ -257,9 +291,10 @@ func (t *tx) giveBack(rows []row) error {
 		if err != nil {
 			return fmt.Errorf("give back event %q of %s: %w", r.lease.EventID, r.lease.Provider, err)
 		}
-		t.delta.waiting += changed
-		t.delta.leased -= changed
-		t.due = true
+		d := t.delta(r.lease.Lane)
+		d.waiting += changed
+		d.leased -= changed
+		t.wake(r.lease.Lane)
 	}
 	return nil
 }
@@ -273,7 +308,7 @@ func scanJob(c []driver.Value) row {
 			ID: c[0].(int64), Token: c[3].(int64), Attempt: int(c[4].(int64)),
 			Job: queue.Job{
 				ReceivedAt: time.UnixMicro(c[5].(int64)).UTC(), Version: c[6].(int64),
-				Provider: c[7].(string), EventID: c[8].(string), DeliveryID: c[9].(string), Type: c[10].(string), Resource: c[11].(string),
+				Provider: c[7].(string), EventID: c[8].(string), DeliveryID: c[9].(string), Type: c[10].(string), Resource: c[11].(string), Lane: c[16].(string),
 			},
 		},
 	}

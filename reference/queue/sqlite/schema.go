@@ -22,6 +22,7 @@ const (
 const schema = `
 CREATE TABLE IF NOT EXISTS jobs (
 	id          INTEGER PRIMARY KEY,
+	lane        TEXT NOT NULL,
 	state       INTEGER NOT NULL,
 	at          INTEGER NOT NULL, -- microseconds since 1970
 	token       INTEGER NOT NULL, -- grows with each lease
@@ -39,8 +40,8 @@ CREATE TABLE IF NOT EXISTS jobs (
 	resource    TEXT NOT NULL,
 	UNIQUE (provider, event_id)
 );
-CREATE INDEX IF NOT EXISTS jobs_pending    ON jobs (at) WHERE state = 0;
-CREATE INDEX IF NOT EXISTS jobs_processing ON jobs (at) WHERE state = 1;
+CREATE INDEX IF NOT EXISTS jobs_pending    ON jobs (lane, at) WHERE state = 0;
+CREATE INDEX IF NOT EXISTS jobs_processing ON jobs (lane, at) WHERE state = 1;
 CREATE INDEX IF NOT EXISTS jobs_failed     ON jobs (at) WHERE state = 3;
 CREATE TABLE IF NOT EXISTS attempts (
 	job     INTEGER NOT NULL,
@@ -49,14 +50,13 @@ CREATE TABLE IF NOT EXISTS attempts (
 	reason  TEXT NOT NULL,
 	PRIMARY KEY (job, attempt)
 ) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS counts (
-	one     INTEGER PRIMARY KEY CHECK (one = 1),
+CREATE TABLE IF NOT EXISTS lanes (
+	lane    TEXT PRIMARY KEY,
 	waiting INTEGER NOT NULL,
 	leased  INTEGER NOT NULL,
 	dead    INTEGER NOT NULL,
 	done    INTEGER NOT NULL
-);
-INSERT INTO counts VALUES (1, 0, 0, 0, 0) ON CONFLICT DO NOTHING;
+) WITHOUT ROWID;
 PRAGMA user_version = 2;
 `
 
@@ -66,16 +66,17 @@ const (
 	sqlCommit   = `COMMIT`
 	sqlRollback = `ROLLBACK`
 
-	sqlInsertJob = `INSERT INTO jobs (state, at, token, attempt, received_at, version, encoding, size, segment, offset, provider, event_id, delivery_id, type, resource)
-		VALUES (?, ?, 0, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
+	sqlInsertJob = `INSERT INTO jobs (lane, state, at, token, attempt, received_at, version, encoding, size, segment, offset, provider, event_id, delivery_id, type, resource)
+		VALUES (?, ?, ?, 0, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
 	sqlInsertAttempt = `INSERT INTO attempts (job, attempt, at, reason) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`
-	sqlCount         = `UPDATE counts SET waiting = waiting + ?, leased = leased + ?, dead = dead + ?, done = done + ? WHERE one = 1`
+	sqlCount         = `INSERT INTO lanes VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET
+		waiting = waiting + excluded.waiting, leased = leased + excluded.leased, dead = dead + excluded.dead, done = done + excluded.done`
 
 	// jobColumns are what scanJob reads. Bodies are read after the lease is committed, without the write lock: they never change.
-	jobColumns = ` j.id, j.state, j.at, j.token, j.attempt, j.received_at, j.version, j.provider, j.event_id, j.delivery_id, j.type, j.resource, j.encoding, j.size, j.segment, j.offset `
+	jobColumns = ` j.id, j.state, j.at, j.token, j.attempt, j.received_at, j.version, j.provider, j.event_id, j.delivery_id, j.type, j.resource, j.encoding, j.size, j.segment, j.offset, j.lane `
 
-	sqlPending = `SELECT` + jobColumns + `FROM jobs AS j WHERE j.state = 0 AND j.at <= ? ORDER BY j.at, j.id LIMIT ?`
-	sqlLapsed  = `SELECT` + jobColumns + `FROM jobs AS j WHERE j.state = 1 AND j.at <= ? ORDER BY j.at, j.id LIMIT ?`
+	sqlPending = `SELECT` + jobColumns + `FROM jobs AS j WHERE j.state = 0 AND j.lane = ? AND j.at <= ? ORDER BY j.at, j.id LIMIT ?`
+	sqlLapsed  = `SELECT` + jobColumns + `FROM jobs AS j WHERE j.state = 1 AND j.lane = ? AND j.at <= ? ORDER BY j.at, j.id LIMIT ?`
 	sqlFailed  = `SELECT` + jobColumns + `, (SELECT reason FROM attempts AS a WHERE a.job = j.id ORDER BY a.attempt DESC LIMIT 1)
 		FROM jobs AS j WHERE j.state = 3 AND (j.at, j.id) > (?, ?) ORDER BY j.at, j.id LIMIT ?`
 	sqlEvent    = `SELECT` + jobColumns + `FROM jobs AS j WHERE j.provider = ? AND j.event_id = ?`
@@ -85,17 +86,17 @@ const (
 	sqlGiveBack = `UPDATE jobs SET state = 0, at = ?, attempt = attempt - 1 WHERE id = ? AND token = ? AND state = 1`
 	sqlSettle   = `UPDATE jobs SET state = ?, at = ? WHERE id = ? AND token = ? AND state = 1 AND at > ?`
 	sqlExtend   = `UPDATE jobs SET at = ? WHERE id = ? AND token = ? AND state = 1 AND at > ?`
-	sqlRedrive  = `UPDATE jobs SET state = 0, at = ? WHERE provider = ? AND event_id = ? AND state = 3`
+	sqlRedrive  = `UPDATE jobs SET state = 0, at = ? WHERE provider = ? AND event_id = ? AND state = 3 RETURNING lane`
 
 	// sqlPeek finds the next two instants at which something can be leased: a due job beyond those that are being claimed
 	// already, and a lapsed lease.
-	sqlPeek = `SELECT (SELECT at FROM jobs WHERE state = 0 AND at <= ? ORDER BY at LIMIT 1 OFFSET ?),
-		(SELECT at FROM jobs WHERE state = 1 AND at <= ? ORDER BY at LIMIT 1)`
-	sqlDepth = `SELECT waiting, leased, dead, done,
-		(SELECT count(*) FROM jobs WHERE state = 1 AND at <= ?),
-		(SELECT at FROM jobs WHERE state = 0 AND at <= ? ORDER BY at LIMIT 1),
-		(SELECT at FROM jobs WHERE state = 1 AND at <= ? ORDER BY at LIMIT 1)
-		FROM counts WHERE one = 1`
+	sqlPeek = `SELECT (SELECT at FROM jobs WHERE state = 0 AND lane = ? AND at <= ? ORDER BY at LIMIT 1 OFFSET ?),
+		(SELECT at FROM jobs WHERE state = 1 AND lane = ? AND at <= ? ORDER BY at LIMIT 1)`
+	sqlDepth = `SELECT l.lane, l.waiting, l.leased, l.dead, l.done,
+		(SELECT count(*) FROM jobs WHERE state = 1 AND lane = l.lane AND at <= ?),
+		(SELECT at FROM jobs WHERE state = 0 AND lane = l.lane AND at <= ? ORDER BY at LIMIT 1),
+		(SELECT at FROM jobs WHERE state = 1 AND lane = l.lane AND at <= ? ORDER BY at LIMIT 1)
+		FROM lanes AS l ORDER BY l.lane`
 
 	// NOOP (SQLite 3.51) reports how long the write-ahead log is and does nothing.
 	sqlWALSize           = `PRAGMA wal_checkpoint(NOOP)`

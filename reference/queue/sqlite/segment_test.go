@@ -140,7 +140,7 @@ func TestDamagedPayloadIsDead(t *testing.T) {
 	}
 	var got []string
 	for len(got) < 2 {
-		leases, err := q.Receive(t.Context(), 1)
+		leases, err := q.Receive(t.Context(), "", 1)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -60,22 +60,25 @@ func (q *Queue) underLease(ctx context.Context, lease queue.Lease, verb string, 
 }
 
 func (t *tx) settle(lease *queue.Lease, outcome queue.Outcome) (bool, error) {
-	state, at, count := int64(stateDone), t.now, &t.delta.done
+	d := t.delta(lease.Lane)
+	state, at, count := int64(stateDone), t.now, &d.done
 	switch {
 	case outcome.IsRetry():
-		state, at, count = statePending, t.now+max(outcome.After(), 0).Microseconds(), &t.delta.waiting
+		state, at, count = statePending, t.now+max(outcome.After(), 0).Microseconds(), &d.waiting
 	case outcome.IsDead():
-		state, count = stateFailed, &t.delta.dead
+		state, count = stateFailed, &d.dead
 	}
 	changed, _, err := t.conn.exec(sqlSettle, state, at, lease.ID, lease.Token, t.now)
 	if err != nil || changed == 0 {
 		return false, err
 	}
-	t.delta.leased--
+	d.leased--
 	*count++
 	if outcome.IsDone() {
 		return true, nil
 	}
-	t.due = t.due || outcome.IsRetry()
+	if outcome.IsRetry() {
+		t.wake(lease.Lane)
+	}
 	return true, t.note(lease.ID, lease.Attempt, outcome.Reason())
 }

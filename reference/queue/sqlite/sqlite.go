@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	driversqlite "modernc.org/sqlite"
@@ -90,14 +89,8 @@ type Queue struct {
 	// reader holds the connection for peeking, depth and listings, while nobody uses it.
 	reader chan *conn
 
-	// turn is held by the one Receive that watches for due jobs; the others stand in line for it.
-	turn chan struct{}
-	// wake tells the watching Receive that something was enqueued or given back here.
-	wake chan struct{}
-	// claiming is how many jobs the claims that are under way may take.
-	claiming atomic.Int64
-
 	mu      sync.Mutex
+	lanes   map[string]*lane
 	closed  bool
 	calls   sync.WaitGroup // calls under way
 	closing chan struct{}  // closed when Close begins
@@ -127,8 +120,7 @@ func Open(ctx context.Context, dir string, opts Options) (_ *Queue, err error) {
 	q := &Queue{
 		dir: dir, opts: opts, payloads: openSegments(dir),
 		reader:  make(chan *conn, 1),
-		turn:    make(chan struct{}, 1),
-		wake:    make(chan struct{}, 1),
+		lanes:   make(map[string]*lane),
 		closing: make(chan struct{}),
 		done:    make(chan struct{}),
 	}

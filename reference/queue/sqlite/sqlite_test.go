@@ -62,7 +62,7 @@ func enqueue(t testing.TB, q *sqlite.Queue, ids ...string) {
 
 func receive(t testing.TB, q *sqlite.Queue, limit int) []queue.Lease {
 	t.Helper()
-	leases, err := q.Receive(t.Context(), limit)
+	leases, err := q.Receive(t.Context(), "", limit)
 	if err != nil {
 		t.Fatalf("Receive: %v", err)
 	}
@@ -204,7 +204,8 @@ func TestStatementsUseTheirIndex(t *testing.T) {
 			t.Fatalf("plan of %s: %v", name, err)
 		}
 		for _, line := range lines {
-			if strings.Contains(line, "SCAN") && !strings.Contains(line, "CONSTANT ROW") || strings.Contains(line, "TEMP B-TREE") {
+			scan := strings.Contains(line, "SCAN") && !strings.Contains(line, "CONSTANT ROW") && line != "SCAN l" // there are few lanes
+			if scan || strings.Contains(line, "TEMP B-TREE") {
 				t.Errorf("%s does not use an index:\n%s", name, strings.Join(lines, "\n"))
 			}
 		}

@@ -86,19 +86,30 @@ func (q *Queue) Depth(ctx context.Context) (queue.Depth, error) {
 	}
 	defer q.calls.Done()
 	now := q.now()
-	var r []int64
-	err := q.read(ctx, func(c *conn) (err error) {
-		r, err = c.integers(sqlDepth, now, now, now, now)
-		return err
+	var d queue.Depth
+	err := q.read(ctx, func(c *conn) error {
+		return c.query(sqlDepth, func(row []driver.Value) error {
+			number := func(i int, absent int64) int64 {
+				if n, ok := row[i].(int64); ok {
+					return n
+				}
+				return absent
+			}
+			lapsed := number(5, 0)
+			l := queue.LaneDepth{
+				Lane: row[0].(string), Waiting: number(1, 0) + lapsed, Leased: number(2, 0) - lapsed, Dead: number(3, 0), Done: number(4, 0),
+				Oldest: time.Duration(now-min(number(6, now), number(7, now))) * time.Microsecond,
+			}
+			d.Lanes = append(d.Lanes, l)
+			d.Waiting, d.Leased, d.Dead, d.Done = d.Waiting+l.Waiting, d.Leased+l.Leased, d.Dead+l.Dead, d.Done+l.Done
+			d.Oldest = max(d.Oldest, l.Oldest)
+			return nil
+		}, now, now, now)
 	})
 	if err != nil {
 		return queue.Depth{}, fmt.Errorf("read the depth: %w", err)
 	}
-	lapsed := r[4]
-	return queue.Depth{
-		Waiting: r[0] + lapsed, Leased: r[1] - lapsed, Dead: r[2], Done: r[3],
-		Oldest: time.Duration(now-min(r[5], r[6])) * time.Microsecond,
-	}, nil
+	return d, nil
 }
 
 // deadPage is how many dead letters one read takes. Between the pages no read transaction is open: a long one would keep
@@ -148,7 +159,7 @@ func (q *Queue) deadPage(c *conn, at, id *int64) (letters []queue.DeadLetter, fu
 		if err != nil {
 			return err
 		}
-		reason, _ := columns[16].(string)
+		reason, _ := columns[17].(string)
 		letters = append(letters, queue.DeadLetter{Job: lease.Job, Reason: reason, Attempts: lease.Attempt, At: time.UnixMicro(r.at)})
 		*at, *id = r.at, lease.ID
 		if size += len(lease.Payload); size > maxClaimBytes {

@@ -66,15 +66,37 @@ type tx struct {
 	conn *conn
 	// now is the queue's clock at its begin, in microseconds.
 	now int64
-	// delta is what the operations did to the counts.
-	delta counts
-	// due says that something may be leased sooner than a watcher expects.
-	due bool
+	// deltas is what the operations did to the counts, lane by lane.
+	deltas []delta
+	// due are the lanes of which something may be leased sooner than a watcher expects.
+	due []string
 	// payloads takes the bodies of what is enqueued.
 	payloads *segments
 }
 
-type counts struct{ waiting, leased, dead, done int64 }
+// delta is a change of the counts of one lane.
+type delta struct {
+	lane                        string
+	waiting, leased, dead, done int64
+}
+
+// delta returns the change of a lane's counts, to be changed itself. It is valid until the next call.
+func (t *tx) delta(lane string) *delta {
+	for i := range t.deltas {
+		if t.deltas[i].lane == lane {
+			return &t.deltas[i]
+		}
+	}
+	t.deltas = append(t.deltas, delta{lane: lane})
+	return &t.deltas[len(t.deltas)-1]
+}
+
+// wake says that a lane has something to lease.
+func (t *tx) wake(lane string) {
+	if !slices.Contains(t.due, lane) {
+		t.due = append(t.due, lane)
+	}
+}
 
 // writer is the one goroutine of a process that writes. All operations that wait when it gets the lock share one transaction, and so one
 // sync of the disk.
@@ -150,11 +172,8 @@ func (w *writer) serve(batch []*operation) {
 	}
 	w.answer(batch, func(i int) error { return errs[i] })
 	w.queue.checkpoint.poke()
-	if due {
-		select {
-		case w.queue.wake <- struct{}{}:
-		default:
-		}
+	for _, name := range due {
+		w.queue.lane(name).poke()
 	}
 }
 
@@ -184,7 +203,7 @@ func (w *writer) gather(batch []*operation) []*operation {
 //
 // Note: a savepoint around each operation would isolate them in one go, but costs every good operation for the sake of the rare bad one: what
 // can be checked is checked before an operation is handed in.
-func (w *writer) commit(batch []*operation) (errs []error, due bool) {
+func (w *writer) commit(batch []*operation) (errs []error, due []string) {
 	errs = make([]error, len(batch))
 	failed, due, err := w.transact(batch)
 	if err == nil {
@@ -197,22 +216,22 @@ func (w *writer) commit(batch []*operation) (errs []error, due bool) {
 		case len(batch) == 1:
 			errs[i] = err
 		default:
-			var woke bool
+			var woke []string
 			_, woke, errs[i] = w.transact([]*operation{o})
-			due = due || woke
+			due = append(due, woke...)
 		}
 	}
 	return errs, due
 }
 
 // transact is one transaction. failed reports that err is an operation's own.
-func (w *writer) transact(batch []*operation) (failed, due bool, err error) {
+func (w *writer) transact(batch []*operation) (failed bool, due []string, err error) {
 	durable := slices.ContainsFunc(batch, func(o *operation) bool { return o.durable })
 	if err := w.sync(durable); err != nil {
-		return false, false, err
+		return false, nil, err
 	}
 	if _, _, err := w.conn.exec(sqlBegin); err != nil {
-		return false, false, fmt.Errorf("begin a transaction: %w", err)
+		return false, nil, fmt.Errorf("begin a transaction: %w", err)
 	}
 	defer func() {
 		if err != nil {
@@ -226,19 +245,22 @@ func (w *writer) transact(batch []*operation) (failed, due bool, err error) {
 			continue
 		}
 		if err := o.run(t); err != nil {
-			return true, false, err
+			return true, nil, err
 		}
 	}
-	if d := t.delta; d != (counts{}) {
-		if _, _, err := w.conn.exec(sqlCount, d.waiting, d.leased, d.dead, d.done); err != nil {
-			return false, false, fmt.Errorf("count: %w", err)
+	for _, d := range t.deltas {
+		if d == (delta{lane: d.lane}) {
+			continue
+		}
+		if _, _, err := w.conn.exec(sqlCount, d.lane, d.waiting, d.leased, d.dead, d.done); err != nil {
+			return false, nil, fmt.Errorf("count: %w", err)
 		}
 	}
 	if err := w.queue.payloads.flush(durable && w.queue.opts.Synchronous == SynchronousFull); err != nil {
-		return false, false, err
+		return false, nil, err
 	}
 	if _, _, err := w.conn.exec(sqlCommit); err != nil {
-		return false, false, fmt.Errorf("commit: %w", err)
+		return false, nil, fmt.Errorf("commit: %w", err)
 	}
 	return false, t.due, nil
 }

@@ -181,7 +181,7 @@ func TestAbandonedClaimIsGivenBack(t *testing.T) {
 	release := hold(t, holder)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if _, err := q.Receive(ctx, 1); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := q.Receive(ctx, "", 1); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("Receive while the queue is held: got error %v, want %v", err, context.DeadlineExceeded)
 	}
 	release()
@@ -207,7 +207,7 @@ func TestIdleReceiveTakesNoLock(t *testing.T) {
 	release := hold(t, holder)
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond) // many looks
 	defer cancel()
-	if _, err := q.Receive(ctx, 1); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := q.Receive(ctx, "", 1); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("Receive: got error %v, want %v", err, context.DeadlineExceeded)
 	}
 	waits, err := lock.SomebodyWaits()
@@ -242,7 +242,7 @@ func TestDueToTheMicrosecond(t *testing.T) {
 	now.Add(-1)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if leases, err := q.Receive(ctx, 1); err == nil {
+	if leases, err := q.Receive(ctx, "", 1); err == nil {
 		t.Fatalf("a microsecond before its time, Receive gave %v", leases)
 	}
 	now.Add(1)
@@ -303,7 +303,7 @@ func TestLogStaysBounded(t *testing.T) {
 	}
 	wg.Go(func() {
 		for done := 0; done < jobs; {
-			leases, err := handles[1].Receive(t.Context(), 64)
+			leases, err := handles[1].Receive(t.Context(), "", 64)
 			if err != nil {
 				t.Errorf("Receive: %v", err)
 				return
