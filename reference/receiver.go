@@ -29,6 +29,8 @@ type ReceiverConfig struct {
 	Queue queue.Queue
 	// Providers are those that are listened to, by name (see Providers). Any other name is answered 404.
 	Providers map[string]ProviderConfig
+	// Lanes say in which lane an event waits; the first rule that fits decides, and what fits none waits in the default lane, "".
+	Lanes []LaneRule
 	// PublicURL is the base under which providers address this receiver, such as "https://hooks.example.com": scheme and host, and the path
 	// prefix that a proxy takes away, if any. HubSpot signs it. "": scheme and host of each request as it arrives, which is right without a proxy.
 	PublicURL string
@@ -117,6 +119,11 @@ func (cfg ReceiverConfig) complete() (ReceiverConfig, error) {
 	}
 	if cfg.Tolerance < 0 || cfg.FutureTolerance < 0 || cfg.MaxWaiting < 0 || cfg.EnqueueTimeout < 0 {
 		faults = append(faults, errors.New("tolerances, MaxWaiting and EnqueueTimeout must not be negative; leave them 0 for the default"))
+	}
+	for i, rule := range cfg.Lanes {
+		if err := rule.check(); err != nil {
+			faults = append(faults, fmt.Errorf("lane rule %d: %w", i+1, err))
+		}
 	}
 	if cfg.PublicURL != "" && !strings.HasPrefix(cfg.PublicURL, "http://") && !strings.HasPrefix(cfg.PublicURL, "https://") {
 		faults = append(faults, fmt.Errorf("PublicURL %q must begin with http:// or https://", cfg.PublicURL))
@@ -226,6 +233,7 @@ func (rc *Receiver) accept(w http.ResponseWriter, r *http.Request, ep *endpoint)
 	}
 	for i := range jobs {
 		jobs[i].Provider, jobs[i].ReceivedAt = ep.name, now
+		jobs[i].Lane = laneOf(rc.cfg.Lanes, ep.name, jobs[i].Type)
 	}
 	return rc.enqueue(r.Context(), jobs)
 }

@@ -33,6 +33,9 @@ const (
 type Worker struct {
 	// Queue is where the jobs are. If it is a queue.Extender, the leases of slow handlers are prolonged.
 	Queue queue.Queue
+	// Lane is the lane that it takes jobs from, "" the default one. A process that works on several lanes runs a Worker for each: what is slow, throttled or
+	// broken in one then takes no slot, and no pause, from another.
+	Lane string
 	// Handler does the work.
 	Handler Handler
 	// Concurrency is the most jobs in hand at once. 0: DefaultConcurrency. A slot is free again when the handler has
@@ -161,7 +164,7 @@ func (r *workerRun) take(ctx context.Context) error {
 		if n == 0 {
 			return nil
 		}
-		leases, err := r.queue.Receive(ctx, "", n)
+		leases, err := r.queue.Receive(ctx, r.worker.Lane, n)
 		r.start(leases)
 		r.release(n - len(leases))
 		switch {
