@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"runtime/debug"
 	"time"
 
 	"floodproof/bench/harness"
@@ -89,7 +90,12 @@ func (p *Program) logger(f nodeFlags) *slog.Logger {
 // ready tells the supervisor that the process does its work from now on.
 func (p *Program) ready() { _, _ = fmt.Fprintln(p.Stdout, "ready") }
 
+// receiverMemory is what a receiver's garbage collector aims to stay below. Requests that stand in line when everything is overloaded hold their bodies, and the heap
+// would grow to twice that before anybody collects.
+const receiverMemory = 28 << 20
+
 func (p *Program) receiver(ctx context.Context, f nodeFlags) (err error) {
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(receiverMemory))
 	store, err := p.open(ctx, f)
 	if err != nil {
 		return err
