@@ -65,7 +65,7 @@ func differ(what string, got [2]any, errs [2]error) error {
 		errors.As(err, &codes[i])
 	}
 	if codes[0] != codes[1] || (errs[0] == nil) != (errs[1] == nil) {
-		return fmt.Errorf("%s: the mount says %v, the directory %v", what, errs[0], errs[1])
+		return fmt.Errorf("%s: the mount says %q, the directory %q", what, fmt.Sprint(errs[0]), fmt.Sprint(errs[1]))
 	}
 	if d := cmp.Diff(got[1], got[0]); d != "" {
 		return fmt.Errorf("%s: the mount differs (-directory +mount):\n%.2000s", what, d)

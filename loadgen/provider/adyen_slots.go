@@ -25,9 +25,6 @@ func notificationOf(e Event) notification {
 // adyenZone is the offset in which Adyen, of Amsterdam, prints times. It is never changed.
 var adyenZone = time.FixedZone("", 60*60)
 
-// cardMethods are the card brands with the digit that their numbers begin with.
-var cardMethods = map[string]string{"visa": "4", "mc": "5", "amex": "3", "discover": "6", "cup": "6"}
-
 // notificationSlots names everything that the templates leave open. None of the eight that are signed holds a colon: Adyen signs the fields joined by colons and escapes none.
 func notificationSlots() map[string]slot[notification] {
 	digits := func(salt uint64, n uint64) slot[notification] {

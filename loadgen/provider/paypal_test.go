@@ -84,7 +84,7 @@ func TestPayPalPair(t *testing.T) {
 		if webhook, key := pinned(t, p.Verification(secret)); i >= 5 && !key.Equal(&own.PublicKey) || strings.ContainsAny(webhook, " \n") {
 			t.Errorf("secret %d: webhook id %q, own key: %v", i, webhook, key.Equal(&own.PublicKey))
 		}
-		if p.Verification(secret) != p.Verification(secret) || strings.Contains(p.Verification(secret), "PRIVATE") {
+		if again := p.Verification(secret); again != p.Verification(secret) || strings.Contains(p.Verification(secret), "PRIVATE") {
 			t.Errorf("secret %d: what the receiver is given differs from call to call, or is private", i)
 		}
 	}

@@ -47,11 +47,11 @@ func newPostgres(t *testing.T) *postgres {
 		t.Fatal(err)
 	}
 	// Sockets have short names, and a directory that the account can reach.
-	sock, err := os.MkdirTemp("/tmp", "pg")
+	sock, err := os.MkdirTemp("/tmp", "pg") //nolint:usetesting // t.TempDir is too long for a socket, and closed to the account
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { os.RemoveAll(sock) })
+	t.Cleanup(func() { _ = os.RemoveAll(sock) })
 	if err := os.Chown(sock, uid, gid); err != nil {
 		t.Skipf("SKIPPED: %v", err)
 	}

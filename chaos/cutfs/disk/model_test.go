@@ -95,6 +95,7 @@ func explain(p *player, model disk.Model, got tree, chosen *choices) string {
 		return difference(got, p.ref.ordered(p.ref.committed))
 	case disk.TornLastWrite:
 		return between(got, p.ref.ordered(p.ref.committed), p.ref.pictureOf(p.ref.committed), unitOf(model, chosen))
+	case disk.RandomSubset, disk.RandomSectors:
 	}
 	// Any moment since the last commit may have been the one at which the journal was committed.
 	reason := ""

@@ -300,7 +300,7 @@ func (p *player) end(i int) error {
 
 func agree(o operation, err error, refused bool) error {
 	if refused != (err != nil) {
-		return fmt.Errorf("%v: error %v, want one: %v", o, err, refused)
+		return fmt.Errorf("%v: error %q, want one: %v", o, fmt.Sprint(err), refused)
 	}
 	return nil
 }

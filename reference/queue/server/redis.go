@@ -28,7 +28,7 @@ func Redis() Kind {
 	}
 }
 
-func redisCommand(_ context.Context, in Instance) (*exec.Cmd, error) {
+func redisCommand(ctx context.Context, in Instance) (*exec.Cmd, error) {
 	settings := map[string]string{
 		"port": strconv.Itoa(in.Port), "bind": "127.0.0.1", "dir": in.Dir, "daemonize": "no", "save": "",
 		"appendonly": "yes", "appendfsync": "always", "no-appendfsync-on-rewrite": "no", "aof-load-truncated": "yes",
@@ -41,7 +41,7 @@ func redisCommand(_ context.Context, in Instance) (*exec.Cmd, error) {
 	for name, value := range settings {
 		args = append(args, "--"+name, value)
 	}
-	return exec.Command(in.Binary.Path, args...), nil // it outlives the context of its start
+	return exec.CommandContext(context.WithoutCancel(ctx), in.Binary.Path, args...), nil // it outlives the context of its start
 }
 
 // redisReady sends PING, by hand: this package needs no client. A server that still loads its file answers with an error.
