@@ -50,9 +50,9 @@ type sender struct {
 	// sent is what the transport got last, used again for the same template and watch.
 	sent     *http.Request
 	template *http.Request
-	job     *job
-	from    *provider.Provider
-	shape   Shape
+	job      *job
+	from     *provider.Provider
+	shape    Shape
 	// wake tells the goroutine to send, nil as long as there is none.
 	wake chan struct{}
 	// watch lives for many requests, until one of them is cut off by it.
