@@ -19,6 +19,8 @@ const (
 	segmentLimit = 64 << 20
 	// recordHeader precedes each body: its length and its CRC-32C, little-endian, four bytes each.
 	recordHeader = 8
+	// writtenAhead is how much of a segment is filled with zeros beyond its end, each time that these are used up.
+	writtenAhead = 4 << 20
 	// maxOpenSegments bounds the descriptors that are kept for reading.
 	maxOpenSegments = 16
 )
@@ -34,6 +36,10 @@ type place struct{ segment, offset int64 }
 //
 // One goroutine stages, flushes and discards: the writer. Everything else may be called by anybody.
 //
+// A segment is filled with zeros some way ahead. To sync bytes that replace others takes no entry in the file system's journal, unlike to sync bytes that make the file
+// longer; and the commit of a journal may first have to write what anybody else has just written (data=ordered in https://docs.kernel.org/admin-guide/ext4.html).
+// At 70 a second, beside other load, the longest of a thousand answers took 27 to 61 ms in three runs with each sync making the file longer.
+//
 // Note: bodies in a table of the database were written twice (log and checkpoint), at page granularity, while every other process waited for the
 // lock, and pushed everything else out of the page caches: 7 writes and 5 reads of 16 KiB an event at 2,000/s, now under 2 of 4 KiB.
 type segments struct {
@@ -42,6 +48,7 @@ type segments struct {
 	file    *os.File // nil until something is staged
 	current place    // where the next staged record begins
 	end     int64    // what is written of the file
+	ahead   int64    // up to where it is filled with zeros
 	staged  []byte
 
 	mu     sync.Mutex
@@ -82,11 +89,11 @@ func (s *segments) begin() error {
 		return errors.Join(err, f.Close())
 	}
 	if s.file != nil {
-		if err := s.file.Close(); err != nil {
+		if err := errors.Join(s.file.Truncate(s.end), s.file.Close()); err != nil {
 			return errors.Join(err, f.Close())
 		}
 	}
-	s.file, s.current, s.end = f, place{segment: number}, 0
+	s.file, s.current, s.end, s.ahead = f, place{segment: number}, 0, 0
 	return nil
 }
 
@@ -128,6 +135,9 @@ func (s *segments) flush(durable bool) error {
 		return fmt.Errorf("write payloads: %w", err)
 	}
 	if durable {
+		if err := s.fill(s.end + int64(len(s.staged))); err != nil {
+			return fmt.Errorf("write ahead of payloads: %w", err)
+		}
 		if err := datasync(s.file); err != nil {
 			// What the kernel could not write it may have dropped, and a second sync would call that a success
 			// (https://wiki.postgresql.org/wiki/Fsync_Errors): nothing more goes into this file.
@@ -137,6 +147,20 @@ func (s *segments) flush(durable bool) error {
 	}
 	s.end += int64(len(s.staged))
 	s.discard()
+	return nil
+}
+
+// fill writes zeros behind what ends at an offset, if those that were there are used up.
+func (s *segments) fill(end int64) error {
+	if end <= s.ahead {
+		return nil
+	}
+	zeros := make([]byte, 256<<10)
+	for s.ahead = end; s.ahead < end+writtenAhead; s.ahead += int64(len(zeros)) {
+		if _, err := s.file.WriteAt(zeros, s.ahead); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -234,6 +258,9 @@ func (s *segments) bytes() (total int64, err error) {
 func (s *segments) close() error {
 	var errs []error
 	if s.file != nil {
+		if s.ahead > s.end {
+			errs = append(errs, s.file.Truncate(s.end))
+		}
 		errs = append(errs, s.file.Close())
 	}
 	s.mu.Lock()
