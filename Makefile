@@ -56,8 +56,8 @@ test: ## run the whole test suite, with the race detector where a C compiler is 
 	} | awk -f .ci/summary.awk
 
 .PHONY: perf
-perf: ## run the benchmarks of the code itself
-	go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) $(PACKAGES)
+perf: ## run the benchmarks of the code, and of the generator against the clock and vegeta (5 min)
+	go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -timeout 30m $(PACKAGES)
 
 .PHONY: fuzz
 fuzz: ## run every fuzz target for FUZZTIME (30s, or 1000x for so many inputs)

@@ -73,7 +73,7 @@ var notANumber = regexp.MustCompile(`NaN|[^a-z]Inf\b|[+-]Inf|%!|ZgotmplZ|<no val
 func TestNoFormatShowsWhatIsNoNumber(t *testing.T) {
 	eachRun(t, func(t *testing.T, r *Report) {
 		formats := Formats()
-		delete(formats, "jsonl") // encoding/json refuses such a number
+		delete(formats, "jsonl")      // encoding/json refuses such a number
 		delete(formats, "vegeta-gob") // binary, in which any bytes may stand beside each other
 		for name, f := range formats {
 			if got := notANumber.FindString(write(t, f, r)); got != "" {

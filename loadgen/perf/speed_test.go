@@ -1,0 +1,99 @@
+package perf
+
+import (
+	"context"
+	"runtime"
+	"testing"
+	"time"
+
+	"floodproof/loadgen/provider"
+)
+
+// side is one of the two generators, which are measured in turn.
+type side struct {
+	name string
+	run  func(context.Context, load) (figures, error)
+}
+
+func sides() [2]side { return [2]side{{"floodproof", ours}, {"vegeta", vegetas}} }
+
+// BenchmarkClosed lets both send as fast as 64 requests in flight allow, on one processor: the upper bound of what either can do. stripe is a provider with a body
+// of its own for each event, acme one with a body that is nearly all ready.
+func BenchmarkClosed(b *testing.B) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	stripe, _ := provider.Find("stripe")
+	for _, from := range []*provider.Provider{acme(), stripe} {
+		b.Run(from.Name, func(b *testing.B) {
+			s := startServer(b, atOnce, 1)
+			defer s.stop(b)
+			var perSecond, cpu, bytes [2][]float64
+			for range b.N * rounds {
+				for i, side := range sides() {
+					f, err := side.run(b.Context(), load{from: from, to: s.url, count: 30_000, inFlight: 64})
+					if err != nil || f.failed > 0 {
+						b.Fatalf("%s: %d failed, %v", side.name, f.failed, err)
+					}
+					perSecond[i] = append(perSecond[i], f.perSecond)
+					cpu[i] = append(cpu[i], float64(f.cpu)/float64(time.Microsecond))
+					bytes[i] = append(bytes[i], f.bytes)
+				}
+			}
+			report(b, "req/s", perSecond)
+			report(b, "cpu-µs/req", cpu)
+			report(b, "B/req", bytes)
+			b.ReportMetric(median(perSecond[0])/median(perSecond[1]), "x-vegeta")
+		})
+	}
+}
+
+// report reports the medians of both sides.
+func report(b *testing.B, unit string, all [2][]float64) {
+	for i, side := range sides() {
+		b.ReportMetric(median(all[i]), side.name+"-"+unit)
+	}
+}
+
+const (
+	// tooLate is the p99 of lateness at which a generator does not hold a rate.
+	tooLate = 10 * time.Millisecond
+	// steps is how often a search halves its range.
+	steps = 5
+)
+
+// BenchmarkOpen finds the highest rate at which each can send on one processor, 256 requests in flight at most, so that its p99 of lateness is below 10 ms. What a
+// full server holds back counts too: nobody can send then.
+func BenchmarkOpen(b *testing.B) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	s := startServer(b, atOnce, 1)
+	defer s.stop(b)
+	var highest [2][]float64
+	for range b.N * rounds {
+		low, high := [2]float64{}, [2]float64{}
+		for i, side := range sides() {
+			f, err := side.run(b.Context(), load{from: acme(), to: s.url, count: 20_000, inFlight: slots})
+			if err != nil {
+				b.Fatal(err)
+			}
+			high[i] = 1.2 * f.perSecond
+		}
+		for range steps {
+			for i, side := range sides() {
+				rate := (low[i] + high[i]) / 2
+				f, err := side.run(b.Context(), load{from: acme(), to: s.url, gap: time.Duration(float64(time.Second) / rate), count: int(rate), inFlight: slots})
+				if err != nil {
+					b.Fatal(err)
+				}
+				if f.lateP99 < tooLate && f.failed == 0 && f.blocked < f.requests/100 {
+					low[i] = rate
+				} else {
+					high[i] = rate
+				}
+			}
+		}
+		for i := range sides() {
+			highest[i] = append(highest[i], low[i])
+		}
+	}
+	report(b, "req/s", highest)
+	b.ReportMetric(median(highest[0])/median(highest[1]), "x-vegeta")
+}
