@@ -82,13 +82,15 @@ func newHubSpot() *Provider {
 		SuccessMin: 200, SuccessMax: 299,
 		Delays: exponential(hubspotRetries, hubspotTotal), DelaysAssumed: true, Jitter: hubspotJitter,
 		MaxBatch: hubspotMaxBatch, MeanBatch: hubspotMeanBatch, BatchSize: hubspotBatch,
-		Tolerance: hubspotTolerance,
-		ID:        hubspotID,
-		Type:      hubspotType,
-		Render:    r.render,
-		Sign:      r.sign,
-		Tamper:    tamperer("portalId"),
-		PayloadOf: item,
+		// Ten requests under way for each app and account: https://developers.hubspot.com/docs/api/webhooks (January 2025).
+		MaxInFlight: 10,
+		Tolerance:   hubspotTolerance,
+		ID:          hubspotID,
+		Type:        hubspotType,
+		Render:      r.render,
+		Sign:        r.sign,
+		Tamper:      tamperer("portalId"),
+		PayloadOf:   item,
 	}
 }
 

@@ -48,6 +48,9 @@ func newShopify() *Provider {
 		// "Any response outside of the 200 range, including 3XX, is an error": https://shopify.dev/docs/apps/build/webhooks/subscribe/https
 		SuccessMin: 200, SuccessMax: 299,
 		Delays: shopifyDelays(), DelaysAssumed: true,
+		// One second to connect: https://shopify.dev/docs/apps/build/webhooks/subscribe/https (November 2026). Eight failures in a row delete a subscription that was
+		// made through the Admin API: https://shopify.dev/changelog/updates-to-webhook-retry-mechanism (2024-09-10).
+		ConnectTimeout: time.Second, Disable: Disable{Attempts: 8},
 		MaxBatch: 1, MeanBatch: 1, BatchSize: one,
 		NewDeliveryID: true,
 		ID:            func(e Event) string { return string(appendGUID(nil, e.Key, 4)) },

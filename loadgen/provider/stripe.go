@@ -45,6 +45,8 @@ func newStripe() *Provider {
 		Delays: stripeDelays(), DelaysAssumed: true,
 		MaxBatch: 1, MeanBatch: 1, BatchSize: one,
 		Tolerance: stripeTolerance,
+		// A person can resend an event, and a success then does not end the automatic retries: https://docs.stripe.com/webhooks (November 2026).
+		Resends:   true,
 		ID:        func(e Event) string { return string(appendStripeID(nil, "evt_1", draw(e.Key, 1))) },
 		Type:      func(e Event) string { return stripeKindOf(e).eventType(e) },
 		Render:    r.render,
