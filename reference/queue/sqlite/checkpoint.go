@@ -39,7 +39,7 @@ const frameHeader = 24
 
 func openCheckpointer(ctx context.Context, q *Queue) (_ *checkpointer, err error) {
 	cp := &checkpointer{queue: q, work: make(chan struct{}, 1), stop: make(chan struct{}), trouble: make(chan error, 1)}
-	if cp.lock, err = openFairLock(q.dir); err != nil {
+	if cp.lock, err = openFairLock(q.dir, writeLock); err != nil {
 		return nil, err
 	}
 	if cp.only, err = openLockFile(filepath.Join(q.dir, "queue.checkpoint")); err != nil {

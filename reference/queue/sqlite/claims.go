@@ -65,7 +65,7 @@ func (q *Queue) makeClaims(c *conn) (queue.Claims, error) {
 	}, nil
 }
 
-// DiskBytes is how much the queue takes on the disk now: the database, its write-ahead log and the index of that, and the payloads.
+// DiskBytes is how much the queue takes on the disk now: the database, its write-ahead log and the index of that, and the log of what was enqueued.
 func (q *Queue) DiskBytes() (int64, error) {
 	var total int64
 	for _, suffix := range []string{"", "-wal", "-shm"} {
@@ -78,9 +78,9 @@ func (q *Queue) DiskBytes() (int64, error) {
 		}
 		total += info.Size()
 	}
-	payloads, err := q.payloads.bytes()
+	log, err := q.log.bytes()
 	if err != nil {
-		return 0, fmt.Errorf("measure the payload segments: %w", err)
+		return 0, fmt.Errorf("measure the log: %w", err)
 	}
-	return total + payloads, nil
+	return total + log, nil
 }

@@ -157,6 +157,27 @@ func (c *conn) integers(query string, absent int64, args ...driver.Value) ([]int
 	return out, err
 }
 
+// exists reports whether a query gives a row.
+func (c *conn) exists(query string, args ...driver.Value) (found bool, err error) {
+	err = c.query(query, func([]driver.Value) error {
+		found = true
+		return nil
+	}, args...)
+	return found, err
+}
+
+// snapshot lets use see one state of the database, whatever is written meanwhile.
+func (c *conn) snapshot(use func() error) (err error) {
+	if _, _, err := c.exec(sqlSnapshot); err != nil {
+		return err
+	}
+	defer func() {
+		_, _, end := c.exec(sqlCommit)
+		err = errors.Join(err, end)
+	}()
+	return use()
+}
+
 func (c *conn) close() error {
 	errs := make([]error, 0, len(c.stmts)+1)
 	for _, s := range c.stmts {

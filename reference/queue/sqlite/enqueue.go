@@ -11,15 +11,8 @@ import (
 	"floodproof/reference/queue"
 )
 
-// stored is a job ready to be written.
-type stored struct {
-	job      *queue.Job
-	encoding int64
-	body     []byte
-}
-
-// Enqueue implements queue.Queue. What can be wrong with a job is found, and its payload is compressed, before it joins a
-// transaction with others. An error of ctx leaves open whether the jobs were stored.
+// Enqueue implements queue.Queue. What can be wrong with a job is found, and the job is packed, before it shares a write
+// with others. An error of ctx leaves open whether the jobs were stored.
 func (q *Queue) Enqueue(ctx context.Context, jobs ...queue.Job) error {
 	if err := q.begin(); err != nil {
 		return err
@@ -28,67 +21,37 @@ func (q *Queue) Enqueue(ctx context.Context, jobs ...queue.Job) error {
 	if len(jobs) == 0 {
 		return ctx.Err()
 	}
-	rows, bytes, err := q.prepare(jobs)
-	if err != nil {
+	if err := q.check(jobs); err != nil {
 		return fmt.Errorf("enqueue: %w", err)
 	}
-	o := newDurable(func(t *tx) error {
-		for _, row := range rows {
-			if err := t.insert(row); err != nil {
-				return fmt.Errorf("store event %q of %s: %w", row.job.EventID, row.job.Provider, err)
-			}
-		}
-		return nil
-	})
-	o.bytes = bytes
-	if err := q.writer.do(ctx, o); err != nil {
+	if err := q.intake.do(ctx, q.pack(jobs)); err != nil {
 		return fmt.Errorf("enqueue: %w", err)
 	}
 	return nil
 }
 
-func (q *Queue) prepare(jobs []queue.Job) (rows []stored, bytes int, err error) {
+func (q *Queue) check(jobs []queue.Job) error {
 	for i := range jobs {
 		switch job := &jobs[i]; {
 		case job.Provider == "" || job.EventID == "":
-			return nil, 0, fmt.Errorf("job %d of %d has the provider %q and the event id %q: both are needed to know it again", i+1, len(jobs), job.Provider, job.EventID)
+			return fmt.Errorf("job %d of %d has the provider %q and the event id %q: both are needed to know it again", i+1, len(jobs), job.Provider, job.EventID)
 		case len(job.Payload) > q.opts.MaxPayload:
-			return nil, 0, fmt.Errorf("event %q of %s has %d bytes, the limit is %d: %w", job.EventID, job.Provider, len(job.Payload), q.opts.MaxPayload, queue.ErrTooLarge)
+			return fmt.Errorf("event %q of %s has %d bytes, the limit is %d: %w", job.EventID, job.Provider, len(job.Payload), q.opts.MaxPayload, queue.ErrTooLarge)
 		}
 	}
-	rows = make([]stored, len(jobs))
-	for i := range jobs {
-		rows[i].job = &jobs[i]
-		rows[i].encoding, rows[i].body = encode(jobs[i].Payload)
-		bytes += len(rows[i].body) + 256
-	}
-	return rows, bytes, nil
+	return nil
 }
 
-// insert stores a job, unless its event is known.
-func (t *tx) insert(row stored) error {
-	job := row.job
-	state := int64(statePending)
-	if job.DeadOnArrival != "" {
-		state = stateFailed
+// pack makes the records of one Enqueue.
+func (q *Queue) pack(jobs []queue.Job) [][]byte {
+	p := q.packers.Get().(*packer)
+	defer q.packers.Put(p)
+	now := q.now()
+	records := make([][]byte, len(jobs))
+	for i := range jobs {
+		records[i] = p.record(&jobs[i], now, i < len(jobs)-1)
 	}
-	at, err := t.payloads.next()
-	if err != nil {
-		return err
-	}
-	added, id, err := t.conn.exec(sqlInsertJob, job.Lane, state, t.now, job.ReceivedAt.UnixMicro(), job.Version,
-		row.encoding, int64(len(row.body)), at.segment, at.offset, job.Provider, job.EventID, job.DeliveryID, job.Type, job.Resource)
-	if err != nil || added == 0 {
-		return err
-	}
-	t.payloads.stage(row.body)
-	if state == stateFailed {
-		t.delta(job.Lane).dead++
-		return t.note(id, 0, job.DeadOnArrival)
-	}
-	t.delta(job.Lane).waiting++
-	t.wake(job.Lane)
-	return nil
+	return records
 }
 
 // note writes down how an attempt ended.
@@ -117,6 +80,9 @@ func (q *Queue) Redrive(ctx context.Context, provider, eventID string) error {
 		return err
 	}
 	defer q.calls.Done()
+	if err := q.catchUp(ctx); err != nil {
+		return fmt.Errorf("redrive event %q of %s: %w", eventID, provider, err)
+	}
 	found := false
 	err := q.writer.do(ctx, newDurable(func(t *tx) error {
 		found = false

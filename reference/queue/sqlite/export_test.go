@@ -13,7 +13,7 @@ func Statements() map[string]string {
 		"pending": sqlPending, "lapsed": sqlLapsed, "failed": sqlFailed, "event": sqlEvent, "attempts": sqlAttempts,
 		"lease": sqlLease, "give back": sqlGiveBack, "settle": sqlSettle, "extend": sqlExtend, "redrive": sqlRedrive,
 		"peek": sqlPeek, "depth": sqlDepth, "insert": sqlInsertJob, "insert attempt": sqlInsertAttempt,
-		"count": sqlCount,
+		"count": sqlCount, "segment": sqlSegment, "indexed": sqlIndexed, "known": sqlKnown,
 	}
 }
 
@@ -52,8 +52,11 @@ func (q *Queue) Exec(statement string) error {
 	return err
 }
 
-// Waiting is how many operations stand before the writer.
-func (q *Queue) Waiting() int { return len(q.writer.ops) }
+// Waiting is how many operations stand before the writer, and calls before the intake.
+func (q *Queue) Waiting() int { return len(q.writer.ops) + len(q.intake.calls) }
+
+// CatchUp indexes everything that was acknowledged.
+func (q *Queue) CatchUp(ctx context.Context) error { return q.catchUp(ctx) }
 
 // Fail hands in an operation that changes the counts and then fails, for a reason that shows only within the transaction.
 func (q *Queue) Fail(ctx context.Context) error {
@@ -88,7 +91,13 @@ type FairLock struct{ *fairLock }
 
 // OpenFairLock opens it.
 func OpenFairLock(dir string) (FairLock, error) {
-	l, err := openFairLock(dir)
+	l, err := openFairLock(dir, writeLock)
+	return FairLock{l}, err
+}
+
+// OpenGate opens the lock that those who append share.
+func OpenGate(dir string) (FairLock, error) {
+	l, err := openFairLock(dir, gateLock)
 	return FairLock{l}, err
 }
 
@@ -112,7 +121,7 @@ func OpenPolling(ctx context.Context, dir, private string, opts Options) (*Queue
 		return nil, err
 	}
 	for _, l := range []**fairLock{&q.writer.lock, &q.checkpoint.lock} { // not in use before the first operation
-		other, err := openFairLock(private)
+		other, err := openFairLock(private, writeLock)
 		if err != nil {
 			return nil, err
 		}
@@ -124,8 +133,8 @@ func OpenPolling(ctx context.Context, dir, private string, opts Options) (*Queue
 	return q, nil
 }
 
-// Datasync is how payloads are synced.
+// Datasync is how the log is synced.
 func Datasync(f *os.File) error { return datasync(f) }
 
-// SegmentPath is the file of the payload segment with that number.
-func (q *Queue) SegmentPath(number int64) string { return q.payloads.path(number) }
+// SegmentPath is the file of the segment with that number.
+func (q *Queue) SegmentPath(number int64) string { return q.log.path(number) }

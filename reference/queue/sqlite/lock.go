@@ -18,12 +18,13 @@ type fairLock struct {
 	turnstile, lock *os.File
 }
 
-func openFairLock(dir string) (*fairLock, error) {
-	turnstile, err := openLockFile(filepath.Join(dir, "queue.turn"))
+// openFairLock opens the two files of a lock: name, and name with ".turn".
+func openFairLock(dir, name string) (*fairLock, error) {
+	turnstile, err := openLockFile(filepath.Join(dir, name+".turn"))
 	if err != nil {
 		return nil, err
 	}
-	lock, err := openLockFile(filepath.Join(dir, "queue.lock"))
+	lock, err := openLockFile(filepath.Join(dir, name))
 	if err != nil {
 		return nil, errors.Join(err, turnstile.Close())
 	}
@@ -46,6 +47,18 @@ func (l *fairLock) acquire() error {
 	err := lockFile(l.lock)
 	if err != nil {
 		err = fmt.Errorf("wait for the write lock: %w", err)
+	}
+	return errors.Join(err, unlockFile(l.turnstile))
+}
+
+// acquireShared is acquire for those that only keep out who acquires the lock alone, and not each other.
+func (l *fairLock) acquireShared() error {
+	if err := shareFile(l.turnstile); err != nil {
+		return fmt.Errorf("wait for a turn at a gate: %w", err)
+	}
+	err := shareFile(l.lock)
+	if err != nil {
+		err = fmt.Errorf("wait at a gate: %w", err)
 	}
 	return errors.Join(err, unlockFile(l.turnstile))
 }

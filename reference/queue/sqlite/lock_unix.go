@@ -14,6 +14,8 @@ const lockName = "flock"
 
 func lockFile(f *os.File) error { return flock(f, unix.LOCK_EX) }
 
+func shareFile(f *os.File) error { return flock(f, unix.LOCK_SH) }
+
 // tryLockFile reports whether it got the lock at once.
 func tryLockFile(f *os.File) (bool, error) {
 	err := flock(f, unix.LOCK_EX|unix.LOCK_NB)

@@ -66,6 +66,7 @@ func (q *Queue) Receive(ctx context.Context, name string, max int) ([]queue.Leas
 		return nil, err
 	}
 	defer q.calls.Done()
+	q.indexer.serve()
 	l := q.lane(name)
 	for {
 		if err := q.await(ctx, l, max); err != nil {
@@ -147,12 +148,11 @@ func (q *Queue) read(ctx context.Context, use func(*conn) error) error {
 
 // row is a job as it stands in the file.
 type row struct {
-	lease    queue.Lease
-	state    int64
-	at       int64
-	encoding int64
-	size     int
-	place    place
+	lease queue.Lease // without what stands in the record alone
+	state int64
+	at    int64
+	size  int
+	place place
 }
 
 // claim leases what is due.
@@ -197,18 +197,28 @@ func (q *Queue) claimOperation(lane string, max int) (*operation, *[]row) {
 	return o, claimed
 }
 
-// unpack reads and unpacks the payload, on the caller's goroutine.
+// unpack reads the record, on the caller's goroutine.
 func (q *Queue) unpack(r *row) (queue.Lease, error) {
-	body, err := q.payloads.read(r.place, r.size)
+	job, err := q.load(r)
 	if err != nil {
 		return queue.Lease{}, fmt.Errorf("event %q of %s: %w", r.lease.EventID, r.lease.Provider, err)
 	}
-	payload, err := decode(r.encoding, body)
+	lease := r.lease
+	lease.Job = job
+	lease.DeadOnArrival = "" // which is the reason of its first attempt now
+	return lease, nil
+}
+
+func (q *Queue) load(r *row) (queue.Job, error) {
+	record, err := q.log.read(r.place, r.size)
 	if err != nil {
-		return queue.Lease{}, fmt.Errorf("event %q of %s: %w", r.lease.EventID, r.lease.Provider, err)
+		return queue.Job{}, err
 	}
-	r.lease.Payload = payload
-	return r.lease, nil
+	job, _, err := unpackRecord(record, nil)
+	if err == nil && (job.Provider != r.lease.Provider || job.EventID != r.lease.EventID) {
+		err = fmt.Errorf("%w: segment %d has another event at offset %d", errDamaged, r.place.segment, r.place.offset)
+	}
+	return job, err
 }
 
 // claim leases up to max jobs, by the time at which they could be: pending ones since they are due, leased ones since they lapsed.
@@ -302,13 +312,11 @@ func (t *tx) giveBack(rows []row) error {
 // scanJob reads jobColumns. The schema and the statements are ours, so that a value of another type is a mistake in here, and panics.
 func scanJob(c []driver.Value) row {
 	return row{
-		state: c[1].(int64), at: c[2].(int64),
-		encoding: c[12].(int64), size: int(c[13].(int64)), place: place{segment: c[14].(int64), offset: c[15].(int64)},
+		state: c[1].(int64), at: c[2].(int64), size: int(c[9].(int64)), place: place{segment: c[10].(int64), offset: c[11].(int64)},
 		lease: queue.Lease{
 			ID: c[0].(int64), Token: c[3].(int64), Attempt: int(c[4].(int64)),
 			Job: queue.Job{
-				ReceivedAt: time.UnixMicro(c[5].(int64)).UTC(), Version: c[6].(int64),
-				Provider: c[7].(string), EventID: c[8].(string), DeliveryID: c[9].(string), Type: c[10].(string), Resource: c[11].(string), Lane: c[16].(string),
+				ReceivedAt: time.UnixMicro(c[5].(int64)).UTC(), Provider: c[6].(string), EventID: c[7].(string), Type: c[8].(string), Lane: c[12].(string),
 			},
 		},
 	}

@@ -1,7 +1,7 @@
 package sqlite
 
 // schemaVersion is kept in PRAGMA user_version. A file of a higher version was written by a newer program and is refused.
-const schemaVersion = 2
+const schemaVersion = 3
 
 // The states of a job, as stored. What the column `at` means depends on them: one column instead of three keeps the row small,
 // and an index only has to move when the state does.
@@ -12,8 +12,8 @@ const (
 	stateFailed     = 3 // at: when it was given up
 )
 
-// schema creates what is missing. Jobs are small rows that change three times in a life; payloads are written once and
-// stand in files of their own (segment.go). Each partial index holds only the jobs of its
+// schema creates what is missing. Jobs are small rows that change three times in a life, and hold what they are found by; what does not change stands in
+// the log (record.go). Each partial index holds only the jobs of its
 // state: the finished ones, which are kept for deduplication, cost the claim nothing.
 //
 // The literals in the WHERE clauses of the indexes and of the statements must be the same: SQLite uses a partial
@@ -28,16 +28,12 @@ CREATE TABLE IF NOT EXISTS jobs (
 	token       INTEGER NOT NULL, -- grows with each lease
 	attempt     INTEGER NOT NULL, -- leases so far
 	received_at INTEGER NOT NULL, -- microseconds since 1970
-	version     INTEGER NOT NULL,
-	encoding    INTEGER NOT NULL, -- of the stored body: 0 raw, 1 s2
-	size        INTEGER NOT NULL, -- of the stored body, in bytes
+	size        INTEGER NOT NULL, -- of the record, in bytes
 	segment     INTEGER NOT NULL, -- the file that it stands in
 	offset      INTEGER NOT NULL, -- where in that
 	provider    TEXT NOT NULL,
 	event_id    TEXT NOT NULL,
-	delivery_id TEXT NOT NULL,
 	type        TEXT NOT NULL,
-	resource    TEXT NOT NULL,
 	UNIQUE (provider, event_id)
 );
 CREATE INDEX IF NOT EXISTS jobs_pending    ON jobs (lane, at) WHERE state = 0;
@@ -50,6 +46,10 @@ CREATE TABLE IF NOT EXISTS attempts (
 	reason  TEXT NOT NULL,
 	PRIMARY KEY (job, attempt)
 ) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS segments (
+	number  INTEGER PRIMARY KEY,
+	indexed INTEGER NOT NULL      -- up to this offset its jobs are here
+);
 CREATE TABLE IF NOT EXISTS lanes (
 	lane    TEXT PRIMARY KEY,
 	waiting INTEGER NOT NULL,
@@ -57,23 +57,29 @@ CREATE TABLE IF NOT EXISTS lanes (
 	dead    INTEGER NOT NULL,
 	done    INTEGER NOT NULL
 ) WITHOUT ROWID;
-PRAGMA user_version = 2;
+PRAGMA user_version = 3;
 `
 
 // The statements. Each is prepared once per connection.
 const (
 	sqlBegin    = `BEGIN IMMEDIATE`
+	sqlSnapshot = `BEGIN`
 	sqlCommit   = `COMMIT`
 	sqlRollback = `ROLLBACK`
 
-	sqlInsertJob = `INSERT INTO jobs (lane, state, at, token, attempt, received_at, version, encoding, size, segment, offset, provider, event_id, delivery_id, type, resource)
-		VALUES (?, ?, ?, 0, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
+	sqlInsertJob = `INSERT INTO jobs (lane, state, at, token, attempt, received_at, size, segment, offset, provider, event_id, type)
+		VALUES (?, ?, ?, 0, 0, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
 	sqlInsertAttempt = `INSERT INTO attempts (job, attempt, at, reason) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`
 	sqlCount         = `INSERT INTO lanes VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET
 		waiting = waiting + excluded.waiting, leased = leased + excluded.leased, dead = dead + excluded.dead, done = done + excluded.done`
 
-	// jobColumns are what scanJob reads. Bodies are read after the lease is committed, without the write lock: they never change.
-	jobColumns = ` j.id, j.state, j.at, j.token, j.attempt, j.received_at, j.version, j.provider, j.event_id, j.delivery_id, j.type, j.resource, j.encoding, j.size, j.segment, j.offset, j.lane `
+	sqlSegment  = `SELECT indexed FROM segments WHERE number = ?`
+	sqlSegments = `SELECT number, indexed FROM segments`
+	sqlIndexed  = `INSERT INTO segments VALUES (?, ?) ON CONFLICT DO UPDATE SET indexed = excluded.indexed`
+	sqlKnown    = `SELECT 1 FROM jobs WHERE provider = ? AND event_id = ?`
+
+	// jobColumns are what scanJob reads. Records are read after the lease is committed, without the write lock: they never change.
+	jobColumns = ` j.id, j.state, j.at, j.token, j.attempt, j.received_at, j.provider, j.event_id, j.type, j.size, j.segment, j.offset, j.lane `
 
 	sqlPending = `SELECT` + jobColumns + `FROM jobs AS j WHERE j.state = 0 AND j.lane = ? AND j.at <= ? ORDER BY j.at, j.id LIMIT ?`
 	sqlLapsed  = `SELECT` + jobColumns + `FROM jobs AS j WHERE j.state = 1 AND j.lane = ? AND j.at <= ? ORDER BY j.at, j.id LIMIT ?`

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -76,16 +77,19 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-// Queue is a durable queue and event store in one SQLite file and the segments of its payloads. Any number of processes may open the same directory, and one
+// Queue is a durable queue and event store in one SQLite file and the segments of a log. Any number of processes may open the same directory, and one
 // process several times. It implements queue.Queue, queue.Extender, queue.Depther and queue.DeadLister; all methods may be called concurrently.
 type Queue struct {
 	dir    string
 	opts   Options
 	claims queue.Claims
 
+	log        *segments
+	intake     *intake
+	indexer    *indexer
 	writer     *writer
-	payloads   *segments
 	checkpoint *checkpointer
+	packers    sync.Pool // of *packer
 	// reader holds the connection for peeking, depth and listings, while nobody uses it.
 	reader chan *conn
 
@@ -108,7 +112,7 @@ func Open(ctx context.Context, dir string, opts Options) (_ *Queue, err error) {
 	if dir, err = filepath.Abs(dir); err != nil {
 		return nil, fmt.Errorf("open the queue: %w", err)
 	}
-	if err := os.MkdirAll(filepath.Join(dir, "payloads"), 0o700); err != nil {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("create the queue's directory: %w", err)
 	}
 	// SQLite's own builds for Linux sync with fdatasync, which spares the file system a journal entry for the time stamp and is as durable
@@ -118,7 +122,8 @@ func Open(ctx context.Context, dir string, opts Options) (_ *Queue, err error) {
 		return nil, fmt.Errorf("switch SQLite to fdatasync: %w", err)
 	}
 	q := &Queue{
-		dir: dir, opts: opts, payloads: openSegments(dir),
+		dir: dir, opts: opts,
+		packers: sync.Pool{New: func() any { return new(packer) }},
 		reader:  make(chan *conn, 1),
 		lanes:   make(map[string]*lane),
 		closing: make(chan struct{}),
@@ -135,7 +140,7 @@ func (q *Queue) open(ctx context.Context) (err error) {
 	var opened []func() error
 	defer func() {
 		if err != nil {
-			for _, undo := range opened {
+			for _, undo := range slices.Backward(opened) {
 				err = errors.Join(err, undo())
 			}
 		}
@@ -152,6 +157,18 @@ func (q *Queue) open(ctx context.Context) (err error) {
 	if q.claims, err = q.makeClaims(reader); err != nil {
 		return err
 	}
+	if q.log, err = openSegments(q.dir); err != nil {
+		return err
+	}
+	opened = append(opened, q.log.close)
+	if q.indexer, err = openIndexer(q); err != nil {
+		return err
+	}
+	opened = append(opened, q.indexer.role.Close)
+	if q.intake, err = openIntake(q); err != nil {
+		return err
+	}
+	opened = append(opened, q.intake.gate.close)
 	if q.checkpoint, err = openCheckpointer(ctx, q); err != nil {
 		return err
 	}
@@ -159,8 +176,14 @@ func (q *Queue) open(ctx context.Context) (err error) {
 	if q.writer, err = openWriter(ctx, q); err != nil {
 		return err
 	}
-	q.checkpoint.start()
 	go q.writer.run()
+	opened = append(opened, q.writer.close)
+	if err := q.recover(ctx); err != nil {
+		return err
+	}
+	q.checkpoint.start()
+	go q.intake.run()
+	go q.indexer.run()
 	return nil
 }
 
@@ -173,7 +196,7 @@ func (q *Queue) create(ctx context.Context) (err error) {
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	lock, err := openFairLock(q.dir)
+	lock, err := openFairLock(q.dir, writeLock)
 	if err != nil {
 		return err
 	}
@@ -232,7 +255,7 @@ func (q *Queue) begin() error {
 	return nil
 }
 
-// Close implements queue.Queue. While another process holds the write lock, closing has to wait for it: Close then returns with its
+// Close implements queue.Queue. What the handle has appended is indexed first. While another process holds the write lock, that has to wait for it: Close then returns with its
 // context, and the queue closes itself as soon as the lock comes free.
 func (q *Queue) Close(ctx context.Context) error {
 	q.mu.Lock()
@@ -257,7 +280,7 @@ func (q *Queue) Close(ctx context.Context) error {
 func (q *Queue) shutDown() {
 	defer close(q.done)
 	q.calls.Wait()
-	errs := []error{q.writer.close(), q.payloads.close(), q.checkpoint.close(), (<-q.reader).close()}
+	errs := []error{q.intake.close(), q.indexer.close(), q.writer.close(), q.log.close(), q.checkpoint.close(), (<-q.reader).close()}
 	if err := errors.Join(errs...); err != nil {
 		q.err = fmt.Errorf("close the queue: %w", err)
 	}

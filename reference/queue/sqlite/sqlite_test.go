@@ -261,6 +261,9 @@ func TestCountsStayTrue(t *testing.T) {
 	if err != nil {
 		t.Fatalf("Depth: %v", err)
 	}
+	if err := q.CatchUp(t.Context()); err != nil {
+		t.Fatalf("CatchUp: %v", err)
+	}
 	waiting, leased, dead, done, err := q.Recount()
 	if err != nil {
 		t.Fatalf("Recount: %v", err)

@@ -5,6 +5,8 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"floodproof/reference/queue"
@@ -52,18 +54,10 @@ func (q *Queue) Event(ctx context.Context, provider, eventID string) (Event, err
 	var found *row
 	var attempts []Attempt
 	err := q.read(ctx, func(c *conn) error {
-		err := c.query(sqlEvent, func(columns []driver.Value) error {
-			r := scanJob(columns)
-			found = &r
-			return nil
-		}, provider, eventID)
-		if err != nil || found == nil {
+		return c.snapshot(func() (err error) {
+			found, attempts, err = q.lookUp(c, provider, eventID)
 			return err
-		}
-		return c.query(sqlAttempts, func(columns []driver.Value) error {
-			attempts = append(attempts, Attempt{Number: int(columns[0].(int64)), At: time.UnixMicro(columns[1].(int64)), Reason: columns[2].(string)})
-			return nil
-		}, found.lease.ID)
+		})
 	})
 	if err == nil && found == nil {
 		err = ErrUnknownEvent
@@ -79,37 +73,95 @@ func (q *Queue) Event(ctx context.Context, provider, eventID string) (Event, err
 	return Event{Job: lease.Job, State: state, Since: time.UnixMicro(found.at), Leases: lease.Attempt, Attempts: attempts}, nil
 }
 
-// Depth implements queue.Depther. It costs the same however much the queue holds: the counts are kept with every change. Jobs whose lease lapsed are waiting.
+// lookUp finds an event in the database, or in the part of the log that is not there yet. It is nil if it is in neither.
+func (q *Queue) lookUp(c *conn, provider, eventID string) (found *row, attempts []Attempt, err error) {
+	err = c.query(sqlEvent, func(columns []driver.Value) error {
+		r := scanJob(columns)
+		found = &r
+		return nil
+	}, provider, eventID)
+	if err != nil {
+		return nil, nil, err
+	}
+	if found == nil {
+		err = q.unindexed(c, func(e *entry) error {
+			if e.job.Provider != provider || e.job.EventID != eventID {
+				return nil
+			}
+			found = &row{lease: queue.Lease{Job: e.job}, at: e.received, size: e.size, place: e.at}
+			if e.job.DeadOnArrival != "" {
+				found.state, attempts = stateFailed, []Attempt{{At: time.UnixMicro(e.received), Reason: e.job.DeadOnArrival}}
+			}
+			return nil
+		})
+		return found, attempts, err
+	}
+	err = c.query(sqlAttempts, func(columns []driver.Value) error {
+		attempts = append(attempts, Attempt{Number: int(columns[0].(int64)), At: time.UnixMicro(columns[1].(int64)), Reason: columns[2].(string)})
+		return nil
+	}, found.lease.ID)
+	return found, attempts, err
+}
+
+// Depth implements queue.Depther. The counts are kept with every change, and to them comes what only the log knows of, which is a few milliseconds'
+// worth: it costs the same however much the queue holds. Jobs whose lease lapsed are waiting.
 func (q *Queue) Depth(ctx context.Context) (queue.Depth, error) {
 	if err := q.begin(); err != nil {
 		return queue.Depth{}, err
 	}
 	defer q.calls.Done()
-	now := q.now()
-	var d queue.Depth
+	var lanes []queue.LaneDepth
 	err := q.read(ctx, func(c *conn) error {
-		return c.query(sqlDepth, func(row []driver.Value) error {
-			number := func(i int, absent int64) int64 {
-				if n, ok := row[i].(int64); ok {
-					return n
-				}
-				return absent
-			}
-			lapsed := number(5, 0)
-			l := queue.LaneDepth{
-				Lane: row[0].(string), Waiting: number(1, 0) + lapsed, Leased: number(2, 0) - lapsed, Dead: number(3, 0), Done: number(4, 0),
-				Oldest: time.Duration(now-min(number(6, now), number(7, now))) * time.Microsecond,
-			}
-			d.Lanes = append(d.Lanes, l)
-			d.Waiting, d.Leased, d.Dead, d.Done = d.Waiting+l.Waiting, d.Leased+l.Leased, d.Dead+l.Dead, d.Done+l.Done
-			d.Oldest = max(d.Oldest, l.Oldest)
-			return nil
-		}, now, now, now)
+		return c.snapshot(func() (err error) {
+			lanes, err = q.laneDepths(c)
+			return err
+		})
 	})
 	if err != nil {
 		return queue.Depth{}, fmt.Errorf("read the depth: %w", err)
 	}
+	d := queue.Depth{Lanes: lanes}
+	for _, l := range lanes {
+		d.Waiting, d.Leased, d.Dead, d.Done = d.Waiting+l.Waiting, d.Leased+l.Leased, d.Dead+l.Dead, d.Done+l.Done
+		d.Oldest = max(d.Oldest, l.Oldest)
+	}
 	return d, nil
+}
+
+func (q *Queue) laneDepths(c *conn) ([]queue.LaneDepth, error) {
+	now := q.now()
+	var lanes []queue.LaneDepth
+	err := c.query(sqlDepth, func(row []driver.Value) error {
+		number := func(i int, absent int64) int64 {
+			if n, ok := row[i].(int64); ok {
+				return n
+			}
+			return absent
+		}
+		lapsed := number(5, 0)
+		lanes = append(lanes, queue.LaneDepth{
+			Lane: row[0].(string), Waiting: number(1, 0) + lapsed, Leased: number(2, 0) - lapsed, Dead: number(3, 0), Done: number(4, 0),
+			Oldest: time.Duration(now-min(number(6, now), number(7, now))) * time.Microsecond,
+		})
+		return nil
+	}, now, now, now)
+	if err != nil {
+		return nil, err
+	}
+	err = q.unindexed(c, func(e *entry) error {
+		i, known := slices.BinarySearchFunc(lanes, e.job.Lane, func(l queue.LaneDepth, name string) int { return strings.Compare(l.Lane, name) })
+		if !known {
+			lanes = slices.Insert(lanes, i, queue.LaneDepth{Lane: e.job.Lane})
+		}
+		if e.job.DeadOnArrival != "" {
+			lanes[i].Dead++
+			return nil
+		}
+		lanes[i].Waiting++
+		lanes[i].Oldest = max(lanes[i].Oldest, time.Duration(now-e.received)*time.Microsecond)
+		return nil
+	})
+	return lanes, err
 }
 
 // deadPage is how many dead letters one read takes. Between the pages no read transaction is open: a long one would keep
@@ -122,6 +174,9 @@ func (q *Queue) DeadLetters(ctx context.Context, fn func(queue.DeadLetter) error
 		return err
 	}
 	defer q.calls.Done()
+	if err := q.catchUp(ctx); err != nil {
+		return fmt.Errorf("list the dead letters: %w", err)
+	}
 	at, id := -never, int64(0)
 	for {
 		if err := ctx.Err(); err != nil {
@@ -159,7 +214,7 @@ func (q *Queue) deadPage(c *conn, at, id *int64) (letters []queue.DeadLetter, fu
 		if err != nil {
 			return err
 		}
-		reason, _ := columns[17].(string)
+		reason, _ := columns[13].(string)
 		letters = append(letters, queue.DeadLetter{Job: lease.Job, Reason: reason, Attempts: lease.Attempt, At: time.UnixMicro(r.at)})
 		*at, *id = r.at, lease.ID
 		if size += len(lease.Payload); size > maxClaimBytes {

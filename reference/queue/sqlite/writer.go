@@ -7,20 +7,30 @@ import (
 	"os"
 	"slices"
 	"sync/atomic"
+	"time"
 )
 
 // The bounds of one transaction. A single operation may be larger; it is then alone.
 const (
 	maxBatchOps   = 256
 	maxBatchBytes = 4 << 20
+	// syncEvery bounds what a loss of power takes back of leases and settlements.
+	syncEvery = time.Second
+	// pacing is the least time between the beginnings of two transactions of a handle.
+	pacing = 2 * time.Millisecond
+	// holdLead is for how long Hold holds the database before it holds the log too.
+	holdLead = 100 * time.Millisecond
 )
+
+// writeLock is the name of the lock that writers of the database take turns with.
+const writeLock = "queue.lock"
 
 // operation is one caller's part of a transaction.
 type operation struct {
 	// bytes is about how much it writes.
 	bytes int
 	// durable: its caller must not be answered before the disk has it. Leases and settlements are not: what a loss of power takes of them is
-	// done again, as after any crash, and every later sync covers them, because there is one log.
+	// done again, as after any crash, and every later sync of the database covers them. What is indexed is in the log already.
 	durable bool
 	// run does the work. It may run twice, if its first transaction was rolled back for another's sake.
 	run func(*tx) error
@@ -70,8 +80,6 @@ type tx struct {
 	deltas []delta
 	// due are the lanes of which something may be leased sooner than a watcher expects.
 	due []string
-	// payloads takes the bodies of what is enqueued.
-	payloads *segments
 }
 
 // delta is a change of the counts of one lane.
@@ -101,17 +109,20 @@ func (t *tx) wake(lane string) {
 // writer is the one goroutine of a process that writes. All operations that wait when it gets the lock share one transaction, and so one
 // sync of the disk.
 type writer struct {
-	queue   *Queue
-	conn    *conn
-	lock    *fairLock
-	ops     chan *operation
-	undo    []*operation
-	synced  bool // transactions of the connection are synced
-	stopped chan struct{}
+	queue  *Queue
+	conn   *conn
+	lock   *fairLock
+	ops    chan *operation
+	undo   []*operation
+	synced bool // transactions of the connection are synced
+	// lastSync is when a transaction of this handle was synced, in microseconds.
+	lastSync int64
+	begun    time.Time // the last transaction
+	stopped  chan struct{}
 }
 
 func openWriter(ctx context.Context, q *Queue) (*writer, error) {
-	lock, err := openFairLock(q.dir)
+	lock, err := openFairLock(q.dir, writeLock)
 	if err != nil {
 		return nil, err
 	}
@@ -150,8 +161,17 @@ func (w *writer) run() {
 				return
 			}
 			batch = append(batch, first)
+			w.pace(first)
 		}
+		w.begun = time.Now()
 		w.serve(batch)
+	}
+}
+
+// pace lets others join, if the last transaction began only a moment ago. Nobody who waits for an Enqueue is held up by that.
+func (w *writer) pace(first *operation) {
+	if wait := pacing - time.Since(w.begun); wait > 0 && !first.durable && len(w.ops) < maxBatchOps/2 {
+		time.Sleep(wait)
 	}
 }
 
@@ -226,7 +246,8 @@ func (w *writer) commit(batch []*operation) (errs []error, due []string) {
 
 // transact is one transaction. failed reports that err is an operation's own.
 func (w *writer) transact(batch []*operation) (failed bool, due []string, err error) {
-	durable := slices.ContainsFunc(batch, func(o *operation) bool { return o.durable })
+	now := w.queue.now()
+	durable := now-w.lastSync >= syncEvery.Microseconds() || slices.ContainsFunc(batch, func(o *operation) bool { return o.durable })
 	if err := w.sync(durable); err != nil {
 		return false, nil, err
 	}
@@ -236,10 +257,9 @@ func (w *writer) transact(batch []*operation) (failed bool, due []string, err er
 	defer func() {
 		if err != nil {
 			_, _, _ = w.conn.exec(sqlRollback) // SQLite may have rolled back by itself, and then complains
-			w.queue.payloads.discard()
 		}
 	}()
-	t := &tx{conn: w.conn, now: w.queue.now(), payloads: w.queue.payloads}
+	t := &tx{conn: w.conn, now: w.queue.now()}
 	for _, o := range batch {
 		if o.state.Load() == stateAbandoned {
 			continue
@@ -256,11 +276,11 @@ func (w *writer) transact(batch []*operation) (failed bool, due []string, err er
 			return false, nil, fmt.Errorf("count: %w", err)
 		}
 	}
-	if err := w.queue.payloads.flush(durable && w.queue.opts.Synchronous == SynchronousFull); err != nil {
-		return false, nil, err
-	}
 	if _, _, err := w.conn.exec(sqlCommit); err != nil {
 		return false, nil, fmt.Errorf("commit: %w", err)
+	}
+	if durable {
+		w.lastSync = now
 	}
 	return false, t.due, nil
 }
@@ -299,8 +319,9 @@ func (w *writer) close() error {
 	return errors.Join(w.conn.close(), w.lock.close())
 }
 
-// Hold makes every write to this queue wait, by any process, until release is called: it holds the fair lock and SQLite's own write
-// lock, which also stops writers that do not know of the former. Nothing becomes durable meanwhile. It exists to
+// Hold makes every write to this queue wait, by any process, until release is called. First it holds the database: the fair lock and SQLite's own write
+// lock, which also stops writers that do not know of the former. What is enqueued then stands in the log alone. A moment later it holds the log too,
+// and returns: nothing becomes durable from then on. It exists to
 // break pipelines on purpose. Closing the queue ends it. The context bounds the wait for the locks.
 func (q *Queue) Hold(ctx context.Context) (release func(context.Context) error, err error) {
 	if err := q.begin(); err != nil {
@@ -308,13 +329,30 @@ func (q *Queue) Hold(ctx context.Context) (release func(context.Context) error, 
 	}
 	defer q.calls.Done()
 	held, let := make(chan struct{}, 2), make(chan struct{})
-	o := newOperation(func(t *tx) error {
-		held <- struct{}{}
-		select {
-		case <-let:
-		case <-q.closing:
+	o := newOperation(func(t *tx) (err error) {
+		defer func() { t.now = q.now() }() // those that share the transaction did not stop the clock
+		ended := func(after <-chan time.Time) bool {
+			select {
+			case <-after:
+				return false
+			case <-let:
+			case <-q.closing:
+			}
+			return true
 		}
-		t.now = q.now() // those that share the transaction did not stop the clock
+		if ended(time.After(holdLead)) {
+			return nil
+		}
+		gate, err := openFairLock(q.dir, gateLock)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, gate.close()) }()
+		if err := gate.acquire(); err != nil {
+			return err
+		}
+		held <- struct{}{}
+		ended(nil)
 		return nil
 	})
 	select {

@@ -49,15 +49,22 @@ func hold(t *testing.T, q *sqlite.Queue) (release func()) {
 // TestNeighbourFails puts a failing operation among good ones, in one transaction.
 func TestNeighbourFails(t *testing.T) {
 	q := open(t, t.TempDir(), sqlite.Options{})
+	for i := range 20 {
+		enqueue(t, q, fmt.Sprint("neighbour-", i))
+	}
+	leases := receive(t, q, 20)
+	if len(leases) != 20 {
+		t.Fatalf("Receive: got %d jobs, want 20", len(leases))
+	}
 	release := hold(t, q)
 	var wg sync.WaitGroup
 	errs := make([]error, 21)
 	for i := range errs {
 		wg.Go(func() {
-			if i == 10 {
+			if i == 20 {
 				errs[i] = q.Fail(t.Context())
 			} else {
-				errs[i] = q.Enqueue(t.Context(), job(fmt.Sprint("neighbour-", i)))
+				errs[i] = q.Settle(t.Context(), leases[i], queue.Done())
 			}
 		})
 	}
@@ -65,13 +72,13 @@ func TestNeighbourFails(t *testing.T) {
 	release()
 	wg.Wait()
 	for i, err := range errs {
-		if failed := err != nil; failed != (i == 10) {
-			t.Errorf("operation %d of 21, of which the tenth is impossible: got error %v", i, err)
+		if failed := err != nil; failed != (i == 20) {
+			t.Errorf("operation %d of 21, of which the last is impossible: got error %v", i+1, err)
 		}
 	}
 	d, err := q.Depth(t.Context())
-	if err != nil || d.Waiting != 20 {
-		t.Errorf("Depth: got %+v, error %v, want 20 waiting", d, err)
+	if err != nil || d.Done != 20 || d.Leased != 0 {
+		t.Errorf("Depth: got %+v, error %v, want 20 done", d, err)
 	}
 }
 
@@ -149,14 +156,14 @@ func TestCloseDuringForeignHold(t *testing.T) {
 	release := hold(t, holder)
 	answer := make(chan error, 1)
 	go func() { answer <- q.Enqueue(t.Context(), job("under way")) }()
-	// It is past the channel when the writer waits for the lock with it.
-	lock, err := sqlite.OpenFairLock(dir)
+	// It is past the channel when the intake waits at the gate with it.
+	gate, err := sqlite.OpenGate(dir)
 	if err != nil {
-		t.Fatalf("OpenFairLock: %v", err)
+		t.Fatalf("OpenGate: %v", err)
 	}
-	defer func() { _ = lock.Close() }()
-	eventually(t, "the writer waits for the lock", func() bool {
-		waits, err := lock.SomebodyWaits()
+	defer func() { _ = gate.Close() }()
+	eventually(t, "the intake waits at the gate", func() bool {
+		waits, err := gate.SomebodyWaits()
 		return waits && err == nil
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
