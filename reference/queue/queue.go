@@ -115,6 +115,14 @@ type Extender interface {
 	Extend(ctx context.Context, lease Lease, d time.Duration) (Lease, error)
 }
 
+// Stepper is a queue that remembers how far the handler of a job came (optional): a handler that does several things need not do the finished ones again after a crash.
+type Stepper interface {
+	// Steps are the finished steps of the lease's job, finished under whichever lease, by name.
+	Steps(ctx context.Context, lease Lease) ([]string, error)
+	// Finish notes that a step is finished, durably as an Enqueue. ErrLeaseLost as in Settle: somebody else does the rest. A step that is finished already stays so.
+	Finish(ctx context.Context, lease Lease, step string) error
+}
+
 // Depther is a queue that can be asked how much it holds (optional).
 type Depther interface {
 	Depth(ctx context.Context) (Depth, error)

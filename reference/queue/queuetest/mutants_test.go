@@ -21,7 +21,7 @@ type mutant struct {
 }
 
 func mutants() []mutant {
-	return slices.Concat(enqueueMutants(), leaseMutants(), laneMutants(), otherMutants())
+	return slices.Concat(enqueueMutants(), leaseMutants(), laneMutants(), stepMutants(), otherMutants())
 }
 
 // hooks replaces single methods of a good queue, and keeps its optional ones.

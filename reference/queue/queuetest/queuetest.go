@@ -69,6 +69,8 @@ func checks() []check {
 		{"outcome-zero", outcomeZero},
 		{"extend", extend},
 		{"extend-after-lapse", extendAfterLapse},
+		{"steps-kept", stepsKept},
+		{"step-after-lapse", stepAfterLapse},
 		{"dead-listed", deadListed},
 		{"dead-on-arrival", deadOnArrival},
 		{"no-shared-lease", noSharedLease},

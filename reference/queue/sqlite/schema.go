@@ -46,6 +46,11 @@ CREATE TABLE IF NOT EXISTS attempts (
 	reason  TEXT NOT NULL,
 	PRIMARY KEY (job, attempt)
 ) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS steps (
+	job  INTEGER NOT NULL,
+	step TEXT NOT NULL,
+	PRIMARY KEY (job, step)
+) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS segments (
 	number  INTEGER PRIMARY KEY,
 	indexed INTEGER NOT NULL      -- up to this offset its jobs are here
@@ -72,6 +77,10 @@ const (
 	sqlInsertAttempt = `INSERT INTO attempts (job, attempt, at, reason) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`
 	sqlCount         = `INSERT INTO lanes VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET
 		waiting = waiting + excluded.waiting, leased = leased + excluded.leased, dead = dead + excluded.dead, done = done + excluded.done`
+
+	sqlSteps  = `SELECT step FROM steps WHERE job = ? ORDER BY step`
+	sqlFinish = `INSERT INTO steps VALUES (?, ?) ON CONFLICT DO NOTHING`
+	sqlHeld   = `SELECT 1 FROM jobs WHERE id = ? AND token = ? AND state = 1 AND at > ?`
 
 	sqlSegment  = `SELECT indexed FROM segments WHERE number = ?`
 	sqlSegments = `SELECT number, indexed FROM segments`

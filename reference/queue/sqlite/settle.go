@@ -18,7 +18,7 @@ func (q *Queue) Settle(ctx context.Context, lease queue.Lease, outcome queue.Out
 	if !outcome.IsDone() && !outcome.IsRetry() && !outcome.IsDead() {
 		return errors.New("settle: the outcome is the zero value: use Done, Retry or Dead")
 	}
-	return q.underLease(ctx, lease, "settle", func(t *tx) (bool, error) { return t.settle(&lease, outcome) })
+	return q.underLease(ctx, lease, "settle", newOperation, func(t *tx) (bool, error) { return t.settle(&lease, outcome) })
 }
 
 // Extend implements queue.Extender.
@@ -31,7 +31,7 @@ func (q *Queue) Extend(ctx context.Context, lease queue.Lease, d time.Duration) 
 		return lease, fmt.Errorf("extend a lease by %v: use more than 0", d)
 	}
 	var deadline int64
-	err := q.underLease(ctx, lease, "extend", func(t *tx) (bool, error) {
+	err := q.underLease(ctx, lease, "extend", newOperation, func(t *tx) (bool, error) {
 		deadline = t.now + d.Microseconds()
 		changed, _, err := t.conn.exec(sqlExtend, deadline, lease.ID, lease.Token, t.now)
 		return changed > 0, err
@@ -44,9 +44,9 @@ func (q *Queue) Extend(ctx context.Context, lease queue.Lease, d time.Duration) 
 }
 
 // underLease runs change in a transaction; false means that the lease was not in force. A lost lease is an answer and not a failure: it leaves the neighbours in the transaction alone.
-func (q *Queue) underLease(ctx context.Context, lease queue.Lease, verb string, change func(*tx) (bool, error)) error {
+func (q *Queue) underLease(ctx context.Context, lease queue.Lease, verb string, operation func(func(*tx) error) *operation, change func(*tx) (bool, error)) error {
 	valid := false
-	err := q.writer.do(ctx, newOperation(func(t *tx) (err error) {
+	err := q.writer.do(ctx, operation(func(t *tx) (err error) {
 		valid, err = change(t)
 		return err
 	}))
