@@ -2,6 +2,7 @@ package bench
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,6 +21,8 @@ import (
 type mutant struct {
 	parts parts
 	fails string
+	// scenario is "smoke" if it is empty.
+	scenario string
 }
 
 // mutants are the classic mistakes of webhook pipelines. Every one of them must be caught every time: the scenarios' deterministic faults see to it.
@@ -31,6 +34,10 @@ func mutants() map[string]mutant {
 		"settle-before-effect": {parts: parts{queue: func(q queue.Queue) queue.Queue { return settleFirst{q} }}, fails: "no-loss"},
 		// The effect is called without an idempotency key: a call whose answer was lost happens twice.
 		"no-idempotency-key": {parts: parts{handler: func(reference.Handler) reference.Handler { return reference.HandlerFunc(withoutKey) }}, fails: "no-double-effect"},
+		// All steps are done again after a crash, and the mail server knows no keys.
+		"forgets-steps": {parts: parts{handler: func(reference.Handler) reference.Handler { return reference.HandlerFunc(forgetSteps) }}, fails: "no-double-effect", scenario: "order"},
+		// The last step is left out.
+		"unfinished": {parts: parts{handler: func(reference.Handler) reference.Handler { return reference.HandlerFunc(leaveUnfinished) }}, fails: "no-loss", scenario: "order"},
 		// Every job is given up at once.
 		"everything-dead": {parts: parts{handler: func(reference.Handler) reference.Handler { return reference.HandlerFunc(giveUp) }}, fails: "dead-letters-accounted"},
 	}
@@ -58,8 +65,23 @@ func (q settleFirst) Receive(ctx context.Context, lane string, most int) ([]queu
 func (q settleFirst) Settle(context.Context, queue.Lease, queue.Outcome) error { return nil }
 
 func withoutKey(ctx context.Context, l queue.Lease) error {
-	target := os.Getenv(harness.SinkVariable) + "/effects/" + url.PathEscape(l.EventID)
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, target, nil)
+	return plainCall(ctx, http.MethodPost, url.PathEscape(l.EventID))
+}
+
+func forgetSteps(ctx context.Context, l queue.Lease) error {
+	return errors.Join(leaveUnfinished(ctx, l), plainCall(ctx, http.MethodPut, url.PathEscape(l.EventID)+"/fulfilled"))
+}
+
+func leaveUnfinished(ctx context.Context, l queue.Lease) error {
+	if err := plainCall(ctx, http.MethodPut, url.PathEscape(l.EventID)+"/order"); err != nil {
+		return err
+	}
+	return plainCall(ctx, http.MethodPost, url.PathEscape(l.EventID)+"/email")
+}
+
+// plainCall calls the sink without an idempotency key.
+func plainCall(ctx context.Context, method, effect string) error {
+	req, err := http.NewRequestWithContext(ctx, method, os.Getenv(harness.SinkVariable)+"/effects/"+effect, nil)
 	if err != nil {
 		return err
 	}
@@ -92,7 +114,7 @@ func TestMutants(t *testing.T) {
 			t.Setenv(mutantVariable, name)
 			var stdout, stderr bytes.Buffer
 			program := &Program{
-				Args: []string{"run", "--json", "--out", t.TempDir(), "smoke"}, Arg0: "floodproof",
+				Args: []string{"run", "--json", "--out", t.TempDir(), cmp.Or(m.scenario, "smoke")}, Arg0: "floodproof",
 				Stdin: &bytes.Buffer{}, Stdout: &stdout, Stderr: &stderr, Version: "test",
 			}
 			status := program.Main(t.Context())

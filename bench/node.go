@@ -38,6 +38,7 @@ type nodeFlags struct {
 	lease                    time.Duration
 	concurrency, attempts    int
 	backoff, maxBackoff      time.Duration
+	steps                    string
 }
 
 func (f *nodeFlags) register(fs *flag.FlagSet) {
@@ -49,6 +50,7 @@ func (f *nodeFlags) register(fs *flag.FlagSet) {
 	fs.IntVar(&f.concurrency, "concurrency", 16, "jobs at once")
 	fs.IntVar(&f.attempts, "attempts", 0, "leases before a job may become a dead letter")
 	fs.DurationVar(&f.backoff, "backoff", 0, "wait after the first failure")
+	fs.StringVar(&f.steps, "steps", "", "steps of an effect, PUT or POST and a name each, by commas")
 	fs.DurationVar(&f.maxBackoff, "max-backoff", 0, "longest wait after a failure")
 }
 
@@ -131,7 +133,7 @@ func (p *Program) worker(ctx context.Context, f nodeFlags) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close(context.WithoutCancel(ctx))) }()
-	handler, err := p.effect(sinkURL, f.concurrency)
+	handler, err := p.effect(sinkURL, f, store)
 	if err != nil {
 		return err
 	}
@@ -145,10 +147,23 @@ func (p *Program) worker(ctx context.Context, f nodeFlags) (err error) {
 }
 
 // effect is what a worker does with a job.
-func (p *Program) effect(sinkURL string, concurrency int) (reference.Handler, error) {
-	h, err := reference.NewSinkHandler(reference.SinkConfig{URL: sinkURL, MaxIdle: concurrency})
-	if err != nil || p.parts.handler == nil {
-		return h, err
+func (p *Program) effect(sinkURL string, f nodeFlags, store queue.Queue) (h reference.Handler, err error) {
+	sink, err := reference.NewSinkHandler(reference.SinkConfig{URL: sinkURL, MaxIdle: f.concurrency})
+	if err != nil {
+		return nil, err
 	}
-	return p.parts.handler(h), nil
+	h = sink
+	if f.steps != "" {
+		steps, err := reference.ParseSteps(f.steps)
+		if err != nil {
+			return nil, usagef("", "node worker: --steps: %v", err)
+		}
+		if h, err = reference.NewStepHandler(sink, store, steps); err != nil {
+			return nil, err
+		}
+	}
+	if p.parts.handler != nil {
+		h = p.parts.handler(h)
+	}
+	return h, nil
 }

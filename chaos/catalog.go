@@ -97,6 +97,7 @@ func Catalog() []Kind {
 		workerKillKind(),
 		workerKillAtEffectKind(),
 	}
+	kinds = append(kinds, netKinds()...)
 	slices.SortFunc(kinds, func(a, b Kind) int { return strings.Compare(a.Name, b.Name) })
 	return kinds
 }

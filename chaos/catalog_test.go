@@ -48,7 +48,7 @@ func TestCatalogIsWhole(t *testing.T) {
 		}
 	}
 	want := []string{
-		"downstream.outage", "downstream.reset-after-effect", "downstream.throttle", "queue.hold", "receiver.kill", "worker.kill", "worker.kill-at-effect",
+		"downstream.outage", "downstream.reset-after-effect", "downstream.throttle", "net.black-hole", "net.cut-reply", "net.delay", "net.half-open", "net.hang", "net.refuse", "net.reset", "net.slice", "net.stall", "net.throttle", "queue.hold", "receiver.kill", "worker.kill", "worker.kill-at-effect",
 	}
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Errorf("names (-want +got):\n%s", diff)
@@ -59,6 +59,8 @@ func TestCatalogIsWhole(t *testing.T) {
 func TestSides(t *testing.T) {
 	want := map[string]ledger.Side{
 		"downstream.outage": ledger.Downstream, "downstream.reset-after-effect": ledger.Downstream, "downstream.throttle": ledger.Downstream,
+		"net.black-hole": ledger.Broker, "net.cut-reply": ledger.Broker, "net.delay": ledger.Ingress, "net.half-open": ledger.Broker, "net.hang": ledger.Ingress,
+		"net.refuse": ledger.Ingress, "net.reset": ledger.Broker, "net.slice": ledger.Ingress, "net.stall": ledger.Broker, "net.throttle": ledger.Ingress,
 		"queue.hold": ledger.Broker, "receiver.kill": ledger.Receiver, "worker.kill": ledger.Worker, "worker.kill-at-effect": ledger.Worker,
 	}
 	got := make(map[string]ledger.Side)

@@ -132,6 +132,10 @@ func (t *Timeline) once(ctx context.Context, place uint8, step Step) error {
 	err = t.heal(ctx, heal)
 	t.hide(entry.Number)
 	entry.At = t.Now()
+	if errors.Is(err, ErrUnmet) {
+		t.record(entry.in(ledger.Unmet, ""))
+		err = nil
+	}
 	if err != nil {
 		t.record(entry.in(ledger.Broken, "heal: "+err.Error()))
 	} else {

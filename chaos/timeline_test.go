@@ -55,7 +55,7 @@ func newStage(steps ...chaos.Step) *stage {
 	return s
 }
 
-var phases = map[ledger.Phase]string{ledger.Begin: "begin", ledger.Heal: "heal", ledger.Broken: "broken", ledger.NotApplicable: "not-applicable"}
+var phases = map[ledger.Phase]string{ledger.Begin: "begin", ledger.Heal: "heal", ledger.Broken: "broken", ledger.NotApplicable: "not-applicable", ledger.Unmet: "unmet"}
 
 func (s *stage) lines() []string {
 	var list []string
@@ -204,6 +204,10 @@ func TestBrokenFaultsStopNothingElse(t *testing.T) {
 			return "", heal(errBroken), nil
 		},
 			[]string{"0s #0 step 0 begin bad", "1s #0 step 0 broken bad heal: broken on purpose"}},
+		{"heal says that nobody met it", func(context.Context, uint32) (string, func(context.Context) error, error) {
+			return "", heal(fmt.Errorf("a link: %w", chaos.ErrUnmet)), nil
+		},
+			[]string{"0s #0 step 0 begin bad", "1s #0 step 0 unmet bad", "1s #0 step 0 heal bad"}},
 		{"heal panics", func(context.Context, uint32) (string, func(context.Context) error, error) {
 			return "", func(context.Context) error { panic("oh") }, nil
 		}, []string{"0s #0 step 0 begin bad", "1s #0 step 0 broken bad heal: panic: oh"}},

@@ -81,9 +81,14 @@ type effectNote struct {
 // Handle makes the one call for this lease. A failure after the request was sent leaves open whether the effect was taken;
 // the key makes it safe to ask again.
 func (s *SinkHandler) Handle(ctx context.Context, lease queue.Lease) error {
+	return s.call(ctx, lease, Step{})
+}
+
+// call makes one call, for a step of the lease or, if it has no name, for all of it.
+func (s *SinkHandler) call(ctx context.Context, lease queue.Lease, step Step) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	req, err := s.request(ctx, lease)
+	req, err := s.request(ctx, lease, step)
 	if err != nil {
 		return Permanent(fmt.Errorf("call downstream: %w", withoutURL(err)))
 	}
@@ -103,12 +108,17 @@ const (
 	maxDrain = 64 << 10
 )
 
-func (s *SinkHandler) request(ctx context.Context, lease queue.Lease) (*http.Request, error) {
+func (s *SinkHandler) request(ctx context.Context, lease queue.Lease, step Step) (*http.Request, error) {
 	note, err := json.Marshal(effectNote{Resource: lease.Resource, Version: lease.Version})
 	if err != nil {
 		return nil, err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.base+"/effects/"+pathSegment(lease.EventID), bytes.NewReader(note))
+	path, key := pathSegment(lease.EventID), lease.EventID
+	if step.Name != "" {
+		path += "/" + pathSegment(step.Name)
+		key += "/" + step.Name
+	}
+	req, err := http.NewRequestWithContext(ctx, step.method(), s.base+"/effects/"+path, bytes.NewReader(note))
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +126,9 @@ func (s *SinkHandler) request(ctx context.Context, lease queue.Lease) (*http.Req
 	// without GetBody: a body that was begun is not repeatable then.
 	req.GetBody = nil
 	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Idempotency-Key", headerValue(lease.EventID))
+	if !step.Upsert {
+		req.Header.Set("Idempotency-Key", headerValue(key))
+	}
 	return req, nil
 }
 

@@ -48,7 +48,7 @@ func (s *scan) fault(f *ledger.Fault) {
 		if i := s.excuses[f.Number]; i != nil {
 			i.until = f.At + grace
 		}
-	case ledger.Broken, ledger.NotApplicable:
+	case ledger.Broken, ledger.NotApplicable, ledger.Unmet:
 	}
 }
 

@@ -46,10 +46,12 @@ const (
 	maxSegments  = 64
 	maxSteps     = 255 // The ledger numbers chaos steps with one byte.
 	maxTimes     = 10_000
-	maxProcesses = 64
-	maxJobs      = 4096
-	maxAttempts  = 1000
-	maxDuration  = 24 * time.Hour
+	// maxEffectSteps leaves one bit of a byte for the effect without a name.
+	maxEffectSteps = 7
+	maxProcesses   = 64
+	maxJobs        = 4096
+	maxAttempts    = 1000
+	maxDuration    = 24 * time.Hour
 
 	day = 24 * time.Hour
 	// maxScaleOnTheWayIn is the fastest that a segment may be played in which receivers, network or broker break:

@@ -120,7 +120,7 @@ func checkSegments(t *testing.T, segments []scenarios.Segment) {
 
 func checkStep(t *testing.T, s *scenarios.Scenario, f scenarios.Fault) {
 	t.Helper()
-	v := vocabulary()
+	v := shippedVocabulary()
 	params, ok := v.Faults[f.Name]
 	if !ok || f.Segment < 0 || f.Segment >= len(s.Segments) {
 		t.Fatalf("step %+v has no fault or no segment", f)

@@ -64,6 +64,7 @@ func (d *decoder) scenario(root *yaml.Node, s *Scenario) {
 		{"providers", false, func(n *yaml.Node) { s.Providers = d.providers(n) }}, // Before load: the mix may name them.
 		{"load", true, func(n *yaml.Node) { d.load(n, &s.Load) }},
 		{"segments", true, func(n *yaml.Node) { s.Segments, lengths = d.segments(n) }},
+		{"steps", false, func(n *yaml.Node) { s.Steps = d.effectSteps(n) }},
 		{"pipeline", false, func(n *yaml.Node) { d.pipeline(n, &s.Pipeline) }},
 		{"chaos", false, func(n *yaml.Node) { s.Chaos = d.chaos(n, s.Segments, lengths) }},
 		{"drain", false, func(n *yaml.Node) { d.drain(n, &s.Drain) }},

@@ -56,6 +56,7 @@ load:
 segments:
   - {name: night, until: "09:00", scale: 600}
   - {name: day, until: 24:00, scale: 60, gated: true}
+steps: [PUT order, POST email]
 pipeline: {receivers: 3, workers: 4, concurrency: 8, lease: 10s, backoff: 250ms, max_backoff: 1m30s, attempts: 12}
 chaos:
   - {fault: worker.kill, segment: night, at: 1s, for: 300ms, every: 2s, times: 3}
@@ -103,6 +104,7 @@ func TestLoadEverything(t *testing.T) {
 			{Name: "night", From: 0, Until: 9 * time.Hour, Scale: 600},
 			{Name: "day", From: 9 * time.Hour, Until: 24 * time.Hour, Scale: 60, Gated: true},
 		},
+		Steps: []scenarios.Step{{Name: "order", Upsert: true}, {Name: "email"}},
 		Pipeline: scenarios.Pipeline{
 			Receivers: 3, Workers: 4, Concurrency: 8, Lease: 10 * time.Second,
 			Backoff: 250 * time.Millisecond, MaxBackoff: 90 * time.Second, Attempts: 12,
@@ -110,21 +112,21 @@ func TestLoadEverything(t *testing.T) {
 		Chaos: []scenarios.Fault{
 			{
 				Name: "worker.kill", Segment: 0, At: time.Second, For: 300 * time.Millisecond, Every: 2 * time.Second, Times: 3,
-				Params: map[string]scenarios.Param{}, Line: 23,
+				Params: map[string]scenarios.Param{}, Line: 24,
 			},
 			{
-				Name: "queue.hold", Segment: 1, For: 1500 * time.Millisecond, Times: 1, Line: 24,
+				Name: "queue.hold", Segment: 1, For: 1500 * time.Millisecond, Times: 1, Line: 25,
 				Params: map[string]scenarios.Param{"kill_after": {Kind: scenarios.DurationParam, Duration: 500 * time.Millisecond}},
 			},
 			{
-				Name: "worker.kill-at-effect", Segment: 0, For: 2 * time.Second, Times: 1, Line: 28,
+				Name: "worker.kill-at-effect", Segment: 0, For: 2 * time.Second, Times: 1, Line: 29,
 				Params: map[string]scenarios.Param{
 					"moment": {Kind: scenarios.TextParam, Text: "after"},
 					"calls":  {Kind: scenarios.NumberParam, Number: 2},
 				},
 			},
 			{
-				Name: "downstream.throttle", Segment: 0, For: 2 * time.Second, Times: 1, Line: 29,
+				Name: "downstream.throttle", Segment: 0, For: 2 * time.Second, Times: 1, Line: 30,
 				Params: map[string]scenarios.Param{
 					"share":       {Kind: scenarios.ShareParam, Number: 0.3},
 					"retry_after": {Kind: scenarios.DurationParam},

@@ -20,10 +20,12 @@ type Scenario struct {
 	Providers []ProviderSetting
 	Load      Traffic
 	Segments  []Segment
-	Pipeline  Pipeline
-	Chaos     []Fault
-	Drain     Drain
-	Expect    Expect
+	// Steps are what the effect of every event consists of, in order; none: one effect without a name.
+	Steps    []Step
+	Pipeline Pipeline
+	Chaos    []Fault
+	Drain    Drain
+	Expect   Expect
 }
 
 // Traffic is the day of load, the section `load:`.
@@ -114,6 +116,13 @@ type Segment struct {
 // Real is how long the segment takes when it is played.
 func (s Segment) Real() time.Duration {
 	return time.Duration(float64(s.Until-s.From) / s.Scale)
+}
+
+// Step is one of the effects of an event, as it is written: "PUT order".
+type Step struct {
+	Name string
+	// Upsert: PUT, a repeat changes nothing. Otherwise it is an act, POST.
+	Upsert bool
 }
 
 // Pipeline is how many processes of the reference pipeline run.

@@ -2,7 +2,10 @@ package scenarios
 
 import (
 	"fmt"
+	"net/http"
+	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -68,6 +71,28 @@ func (d *decoder) pipeline(n *yaml.Node, p *Pipeline) {
 		s.breaks("max_backoff", fmt.Sprintf("max_backoff is %v, less than backoff (%v)", p.MaxBackoff, p.Backoff), "raise max_backoff or lower backoff")
 	}
 }
+
+// effectSteps reads a list of "PUT name" and "POST name".
+func (d *decoder) effectSteps(n *yaml.Node) (steps []Step) {
+	d.list(n, func(item *yaml.Node) {
+		method, name, _ := strings.Cut(item.Value, " ")
+		step := Step{Name: strings.TrimSpace(name), Upsert: method == http.MethodPut}
+		switch {
+		case item.Kind != yaml.ScalarNode || method != http.MethodPut && method != http.MethodPost || !stepName.MatchString(step.Name):
+			d.fail(item, d.is(item), "write PUT or POST and a name of letters, digits, dashes and underscores: PUT order")
+		case slices.ContainsFunc(steps, func(s Step) bool { return s.Name == step.Name }):
+			d.fail(item, fmt.Sprintf("step %q comes twice", step.Name), "give each step a name of its own")
+		case len(steps) == maxEffectSteps:
+			d.fail(item, fmt.Sprintf("this is the %dth step", maxEffectSteps+1), fmt.Sprintf("use at most %d", maxEffectSteps))
+		default:
+			steps = append(steps, step)
+		}
+	})
+	return steps
+}
+
+// stepName is what the name of a step may be.
+var stepName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
 func (d *decoder) drain(n *yaml.Node, dr *Drain) {
 	s := d.mapping(n, []field{

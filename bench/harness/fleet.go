@@ -28,6 +28,8 @@ type fleet struct {
 	guard *guard
 	// note is called when something happened that a reader of the report must know.
 	note func(format string, args ...any)
+	// links are set before anybody asks for one.
+	links links
 
 	mu    sync.Mutex
 	procs []*child

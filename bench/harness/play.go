@@ -4,34 +4,28 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"sync"
 	"time"
 
+	"floodproof/chaos"
 	"floodproof/reports/ledger"
 )
 
-// serveSink lets the recording downstream listen on the loopback interface until ctx ends.
-func (r *run) serveSink(ctx context.Context, helpers *sync.WaitGroup) error {
-	var lc net.ListenConfig
-	l, err := lc.Listen(ctx, "tcp4", "127.0.0.1:0")
-	if err != nil {
-		return fmt.Errorf("listen for the sink: %w", err)
-	}
-	r.sinkURL = "http://" + l.Addr().String() + "/" + r.token
+// serveSink lets the recording downstream answer until ctx ends.
+func (r *run) serveSink(ctx context.Context, helpers *sync.WaitGroup) {
 	helpers.Go(func() {
-		if err := r.sink.Serve(ctx, l); err != nil && ctx.Err() == nil {
+		if err := r.sink.Serve(ctx, r.sinkListener); err != nil && ctx.Err() == nil {
 			r.note("the sink stopped: %v", err)
 		}
 	})
-	return nil
 }
 
 // targetEnv is what a target's process gets: the sink, the secrets, and the scenario's own providers.
 func (r *run) targetEnv() ([]string, error) {
 	env, err := r.cast.env()
-	return append(env, SinkVariable+"="+r.sinkURL), err
+	sink := r.links.address(chaos.LinkWorkerDownstream, r.sinkListener.Addr().String())
+	return append(env, SinkVariable+"=http://"+sink+"/"+r.token), err
 }
 
 // loadAndDrain plays the day with its faults, waits until all of them are healed, and drains. The error is one that
@@ -193,6 +187,10 @@ func (r *run) cleanup() error {
 	var err error
 	if r.target != nil {
 		err = r.target.close(ctx)
+	}
+	err = errors.Join(err, r.links.close())
+	if r.sinkListener != nil {
+		_ = r.sinkListener.Close() // the sink has closed it, if it came so far
 	}
 	if r.file != nil {
 		_ = r.file.Close() // still open because something else went wrong, which is reported

@@ -71,7 +71,7 @@ func (r *run) traffic() (loadgen.Traffic, error) {
 		if !ok {
 			return loadgen.Traffic{}, fmt.Errorf("unknown provider %q", share.Provider)
 		}
-		t.Mix = append(t.Mix, loadgen.Share{Provider: p, Weight: share.Weight, Secrets: r.cast.secrets[p.Name], URL: r.target.url(p.Name)})
+		t.Mix = append(t.Mix, loadgen.Share{Provider: p, Weight: share.Weight, Secrets: r.cast.secrets[p.Name], URL: r.target.url(r.links.address(chaos.LinkProviderReceiver, r.target.port.addr), p.Name)})
 	}
 	return t, nil
 }
@@ -149,8 +149,8 @@ func (r *run) header(env ledger.Env) ledger.Header {
 		Backend: r.plan.Backend, Durability: string(claims.Durability),
 		StartedAt: r.start.UTC().Truncate(time.Millisecond),
 		Target:    ledger.Target{Kind: "reference", Name: "reference", Observer: "sink"},
-		Steps:     []string{""},
-		Expect:    expect(s.Expect),
+		Steps:     stepNames(s.Steps),
+		Expect:    expect(s),
 		Env:       env,
 	}
 	for _, share := range s.Load.Mix {
@@ -166,9 +166,27 @@ func (r *run) header(env ledger.Env) ledger.Header {
 	return h
 }
 
-func expect(e scenarios.Expect) ledger.Expect {
+// stepNames are the steps that the sink knows; the first is the effect without a name.
+func stepNames(steps []scenarios.Step) []string {
+	names := []string{""}
+	for _, s := range steps {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+// expectedSteps has a bit for each step, by its place in stepNames, that every event's effect has.
+func expectedSteps(steps []scenarios.Step) uint8 {
+	if len(steps) == 0 {
+		return 1
+	}
+	return 1<<(len(steps)+1) - 2
+}
+
+func expect(s *scenarios.Scenario) ledger.Expect {
+	e := s.Expect
 	x := ledger.Expect{
-		Steps: 1, Delivered: e.Delivered, DeadLettersAccounted: e.DeadLettersAccounted,
+		Steps: uint64(expectedSteps(s.Steps)), Delivered: e.Delivered, DeadLettersAccounted: e.DeadLettersAccounted,
 		Availability: e.Availability, Recovery: e.Recovery,
 	}
 	for _, l := range e.Latency {

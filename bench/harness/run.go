@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -38,17 +39,19 @@ type run struct {
 	// sent are the hashes of what was sent for the events in the target's dead letters.
 	sent map[uint32][]uint64
 
-	guard    *guard
-	fleet    *fleet
-	target   *referenceTarget
-	file     *behind
-	ledger   *ledger.Writer
-	books    *books
-	sink     *sink.Sink
-	token    string
-	sinkURL  string
-	gen      *loadgen.Generator
-	timeline *chaos.Timeline
+	guard  *guard
+	fleet  *fleet
+	target *referenceTarget
+	file   *behind
+	ledger *ledger.Writer
+	books  *books
+	sink   *sink.Sink
+	token  string
+	// sinkListener is the sink's, from before anything else is known until the sink has stopped.
+	sinkListener net.Listener
+	links        links
+	gen          *loadgen.Generator
+	timeline     *chaos.Timeline
 
 	phase   atomic.Int32
 	segment atomic.Int32
@@ -87,9 +90,7 @@ func (r *run) play(ctx context.Context) (end ledger.End, err error) {
 	var helpers sync.WaitGroup
 	defer helpers.Wait()
 	defer cancel()
-	if err := r.serveSink(background, &helpers); err != nil {
-		return end, err
-	}
+	r.serveSink(background, &helpers)
 	env, err := r.targetEnv()
 	if err != nil {
 		return end, err
@@ -136,6 +137,12 @@ func (r *run) prepare(ctx context.Context) error {
 	if r.target, err = newReferenceTarget(ctx, &r.plan, r.fleet, work, logs); err != nil {
 		return err
 	}
+	if err := r.listenSink(ctx); err != nil {
+		return err
+	}
+	if err := r.openLinks(context.WithoutCancel(ctx)); err != nil {
+		return err
+	}
 	if err := r.openLedger(); err != nil {
 		return err
 	}
@@ -154,11 +161,11 @@ func (r *run) openLedger() (err error) {
 
 // wire connects sink, generator and timeline.
 func (r *run) wire() error {
-	r.books = newBooks(r.ledger, r.plan.Scenario.Load.Events, 1)
+	r.books = newBooks(r.ledger, r.plan.Scenario.Load.Events, expectedSteps(r.plan.Scenario.Steps))
 	r.token = randomID(16)
 	r.sink = sink.New(sink.Config{
 		Token: r.token, Start: r.start, Lookup: r.books.lookup, Record: r.books.Call,
-		Steps: []string{""}, Rand: rand.New(rand.NewPCG(*r.plan.Seed, 0x5117c)),
+		Steps: stepNames(r.plan.Scenario.Steps), Rand: rand.New(rand.NewPCG(*r.plan.Seed, 0x5117c)),
 	})
 	steps, err := r.steps()
 	if err != nil {

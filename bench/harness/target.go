@@ -10,9 +10,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"floodproof/chaos"
+	"floodproof/reference"
 	"floodproof/reference/queue"
 )
 
@@ -44,9 +46,9 @@ func newReferenceTarget(ctx context.Context, p *Plan, f *fleet, dir, logs string
 	return &referenceTarget{plan: p, fleet: f, port: port, dir: dir, logs: logs, store: store}, nil
 }
 
-// url is where a provider's deliveries go.
-func (t *referenceTarget) url(provider string) string {
-	return "http://" + t.port.addr + "/webhooks/" + provider
+// url is where a provider's deliveries go, at the address where the receivers are reached.
+func (t *referenceTarget) url(address, provider string) string {
+	return "http://" + address + "/webhooks/" + provider
 }
 
 func (t *referenceTarget) claims() queue.Claims { return t.store.Claims() }
@@ -87,11 +89,19 @@ func (t *referenceTarget) receiverArgs() []string {
 
 func (t *referenceTarget) workerArgs() []string {
 	p := t.plan.Scenario.Pipeline
-	return []string{
+	args := []string{
 		"node", "worker", "--backend", t.plan.Backend, "--dir", t.dir,
 		"--concurrency", strconv.Itoa(p.Concurrency), "--lease", p.Lease.String(),
 		"--backoff", p.Backoff.String(), "--max-backoff", p.MaxBackoff.String(), "--attempts", strconv.Itoa(p.Attempts),
 	}
+	if steps := t.plan.Scenario.Steps; len(steps) > 0 {
+		var list []string
+		for _, s := range steps {
+			list = append(list, reference.Step(s).String())
+		}
+		args = append(args, "--steps", strings.Join(list, ","))
+	}
+	return args
 }
 
 func (t *referenceTarget) add(role string, i int, env, args []string, extra []*os.File) error {

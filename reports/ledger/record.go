@@ -182,6 +182,8 @@ const (
 	Broken
 	// NotApplicable: known before the start to be impossible on this target; Note says why.
 	NotApplicable
+	// Unmet: the fault itself saw that nothing met it. Its Heal follows.
+	Unmet
 )
 
 // Fault is the begin or the end of one injected fault.

@@ -30,6 +30,7 @@ type occurrence struct {
 	name, target  string
 	begin, heal   int64
 	broken, na    int64
+	unmet         int64
 	why           string
 	met           bool
 	stepIsVacuous bool
@@ -40,7 +41,7 @@ func (h *History) onFault(r *ledger.Fault) {
 	h.see(at)
 	o := h.faults[r.Number]
 	if o == nil {
-		o = &occurrence{number: r.Number, step: r.Step, side: r.Side, begin: -1, heal: -1, broken: -1, na: -1}
+		o = &occurrence{number: r.Number, step: r.Step, side: r.Side, begin: -1, heal: -1, broken: -1, na: -1, unmet: -1}
 		h.faults[r.Number] = o
 	}
 	if o.step != r.Step || o.side != r.Side {
@@ -77,6 +78,8 @@ func (o *occurrence) phase(p ledger.Phase) *int64 {
 		return &o.broken
 	case ledger.NotApplicable:
 		return &o.na
+	case ledger.Unmet:
+		return &o.unmet
 	default:
 		return nil
 	}
@@ -171,7 +174,7 @@ func (h *History) meet() {
 			h.contradict("fault %d was not applicable and was injected", o.number)
 		}
 		switch {
-		case o.begin < 0:
+		case o.begin < 0 || o.unmet >= 0:
 		case o.onTheWayIn():
 			onTheWayIn = append(onTheWayIn, o)
 		case h.faultCalls[o.number] > 0:

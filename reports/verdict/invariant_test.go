@@ -317,6 +317,11 @@ var exercisedFixtures = []fixture{
 		b.fault(2, ledger.Receiver, 50*s, 51*s)
 		b.fault(3, ledger.Downstream, 0, s)
 	}, verdict.Unknown, "1 of 4 faults done, 3 vacuous", []string{"test.fault on it at 50.0 s: vacuous", "test.fault on it at 50.0 s: vacuous", "test.fault on it at 0.0 s: vacuous"}},
+	{"faults-exercised", "the fault itself met nobody, whoever was under way", func(b *book) {
+		b.good(20)
+		b.fault(0, ledger.Ingress, 10*ms, 100*ms)
+		b.put(ledger.Fault{At: 100 * ms, Number: 0, Side: ledger.Ingress, Phase: ledger.Unmet, Name: "test.fault", Target: "it"})
+	}, verdict.Unknown, "1 vacuous", []string{"test.fault on it at 0.0 s: vacuous"}},
 	{"faults-exercised", "a dead letter does not wait for a worker", func(b *book) {
 		dead(b, ledger.Poison, "p")
 		b.fault(0, ledger.Worker, 50*s, 51*s)

@@ -1,0 +1,4 @@
+package chaos
+
+// NetKinds are the faults of the network, for the tests.
+func NetKinds() []Kind { return netKinds() }
