@@ -25,7 +25,7 @@ type parts struct {
 
 // open opens the queue of a node.
 func (p *Program) open(ctx context.Context, f nodeFlags) (queue.Queue, error) {
-	store, err := harness.OpenBackend(ctx, f.backend, f.dir, harness.BackendOptions{Lease: f.lease})
+	store, err := harness.OpenBackend(ctx, f.backend, harness.BackendOptions{Dir: f.dir, Address: f.address, Namespace: f.namespace, Lease: f.lease})
 	if err != nil || p.parts.queue == nil {
 		return store, err
 	}
@@ -35,6 +35,7 @@ func (p *Program) open(ctx context.Context, f nodeFlags) (queue.Queue, error) {
 // nodeFlags are what the processes of the pipeline are told. Secrets and the sink's address come from the environment.
 type nodeFlags struct {
 	name, backend, dir, addr string
+	address, namespace       string
 	lease                    time.Duration
 	concurrency, attempts    int
 	backoff, maxBackoff      time.Duration
@@ -45,6 +46,8 @@ func (f *nodeFlags) register(fs *flag.FlagSet) {
 	fs.StringVar(&f.name, "name", "", "name in logs")
 	fs.StringVar(&f.backend, "backend", harness.DefaultBackend, "queue backend")
 	fs.StringVar(&f.dir, "dir", "", "directory of an embedded backend")
+	fs.StringVar(&f.address, "address", "", "address of the queue's server")
+	fs.StringVar(&f.namespace, "namespace", "", "name of the queue on that server")
 	fs.StringVar(&f.addr, "addr", "127.0.0.1:0", "address to listen on")
 	fs.DurationVar(&f.lease, "lease", 30*time.Second, "how long a job belongs to a worker")
 	fs.IntVar(&f.concurrency, "concurrency", 16, "jobs at once")

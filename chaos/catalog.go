@@ -89,6 +89,7 @@ func (k Kind) Check(p Params) error {
 // Catalog lists every fault, sorted by name. The slice is the caller's.
 func Catalog() []Kind {
 	kinds := []Kind{
+		brokerKillKind(),
 		downstreamOutageKind(),
 		downstreamResetKind(),
 		downstreamThrottleKind(),
@@ -97,6 +98,7 @@ func Catalog() []Kind {
 		workerKillKind(),
 		workerKillAtEffectKind(),
 	}
+	kinds = append(kinds, pauseKinds()...)
 	kinds = append(kinds, netKinds()...)
 	slices.SortFunc(kinds, func(a, b Kind) int { return strings.Compare(a.Name, b.Name) })
 	return kinds
@@ -134,6 +136,8 @@ const (
 	needsFleet need = 1 << iota
 	needsDownstream
 	needsHolder
+	// needsBroker is known before the run: a broker is there or not, while receivers and workers come with the start.
+	needsBroker
 )
 
 // kind gives a declared fault its New: the checks that are the same for all.
@@ -160,6 +164,8 @@ func (n need) check(d Deps) error {
 	switch {
 	case n&needsFleet != 0 && d.Fleet == nil:
 		return fmt.Errorf("needs processes that this run started: %w", ErrNotApplicable)
+	case n&needsBroker != 0 && (d.Fleet == nil || len(d.Fleet.Processes(roleBroker)) == 0):
+		return fmt.Errorf("needs a queue with a server that this run started: %w", ErrNotApplicable)
 	case n&needsDownstream != 0 && d.Downstream == nil:
 		return fmt.Errorf("needs the recording downstream: %w", ErrNotApplicable)
 	case n&needsHolder != 0 && d.Holder == nil:

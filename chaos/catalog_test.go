@@ -19,6 +19,7 @@ func everything() chaos.Deps {
 	d := &diary{}
 	f := newFleet(d, "worker", 2)
 	f["receiver"] = newFleet(d, "receiver", 2)["receiver"]
+	f["broker"] = newFleet(d, "broker", 1)["broker"]
 	return chaos.Deps{Fleet: f, Downstream: &downstream{}, Holder: &holder{diary: d}, Rand: seeded(1)}
 }
 
@@ -48,7 +49,7 @@ func TestCatalogIsWhole(t *testing.T) {
 		}
 	}
 	want := []string{
-		"downstream.outage", "downstream.reset-after-effect", "downstream.throttle", "net.black-hole", "net.cut-reply", "net.delay", "net.half-open", "net.hang", "net.refuse", "net.reset", "net.slice", "net.stall", "net.throttle", "queue.hold", "receiver.kill", "worker.kill", "worker.kill-at-effect",
+		"broker.kill", "broker.pause", "downstream.outage", "downstream.reset-after-effect", "downstream.throttle", "net.black-hole", "net.cut-reply", "net.delay", "net.half-open", "net.hang", "net.refuse", "net.reset", "net.slice", "net.stall", "net.throttle", "queue.hold", "receiver.kill", "receiver.pause", "worker.kill", "worker.kill-at-effect", "worker.pause",
 	}
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Errorf("names (-want +got):\n%s", diff)
@@ -61,6 +62,7 @@ func TestSides(t *testing.T) {
 		"downstream.outage": ledger.Downstream, "downstream.reset-after-effect": ledger.Downstream, "downstream.throttle": ledger.Downstream,
 		"net.black-hole": ledger.Broker, "net.cut-reply": ledger.Broker, "net.delay": ledger.Ingress, "net.half-open": ledger.Broker, "net.hang": ledger.Ingress,
 		"net.refuse": ledger.Ingress, "net.reset": ledger.Broker, "net.slice": ledger.Ingress, "net.stall": ledger.Broker, "net.throttle": ledger.Ingress,
+		"broker.kill": ledger.Broker, "broker.pause": ledger.Broker, "receiver.pause": ledger.Receiver, "worker.pause": ledger.Worker,
 		"queue.hold": ledger.Broker, "receiver.kill": ledger.Receiver, "worker.kill": ledger.Worker, "worker.kill-at-effect": ledger.Worker,
 	}
 	got := make(map[string]ledger.Side)
@@ -89,8 +91,8 @@ func TestEveryFaultHealsEverything(t *testing.T) {
 				t.Errorf("heal: %v", err)
 			}
 			fl := deps.Fleet.(fleet)
-			if dead := slices.Concat(fl.dead("worker"), fl.dead("receiver")); len(dead) > 0 {
-				t.Errorf("dead after the heal: %v", dead)
+			if dead := slices.Concat(fl.dead("worker"), fl.dead("receiver"), fl.dead("broker"), fl.paused("worker"), fl.paused("receiver"), fl.paused("broker")); len(dead) > 0 {
+				t.Errorf("dead or paused after the heal: %v", dead)
 			}
 			if n := deps.Downstream.(*downstream).inPlace(); n > 0 {
 				t.Errorf("%d misbehaviours in place after the heal", n)
@@ -113,7 +115,7 @@ func TestNothingIsInjectedIntoADoneContext(t *testing.T) {
 			t.Errorf("%s: got error %v and heal %t, want an error and nothing to heal", k.Name, err, heal != nil)
 		}
 		fl := deps.Fleet.(fleet)
-		if dead := slices.Concat(fl.dead("worker"), fl.dead("receiver")); len(dead) > 0 || deps.Downstream.(*downstream).inPlace() > 0 {
+		if dead := slices.Concat(fl.dead("worker"), fl.dead("receiver"), fl.dead("broker"), fl.paused("worker"), fl.paused("receiver"), fl.paused("broker")); len(dead) > 0 || deps.Downstream.(*downstream).inPlace() > 0 {
 			t.Errorf("%s left something behind: %v", k.Name, dead)
 		}
 	}

@@ -29,7 +29,15 @@ type Process interface {
 	Start(ctx context.Context) error
 }
 
-// Fleet finds processes by role: "receiver", "worker".
+// Pauser is a process that can be stopped where it stands (optional).
+type Pauser interface {
+	// Pause stops every thread of it (SIGSTOP); nothing of it runs, and everything that it holds stays held. Resume lets it go on (SIGCONT); resuming what is not
+	// paused, or is gone, does nothing.
+	Pause(ctx context.Context) error
+	Resume(ctx context.Context) error
+}
+
+// Fleet finds processes by role: "receiver", "worker", and "broker" where the queue is a server of the run's own.
 type Fleet interface {
 	Processes(role string) []Process
 }

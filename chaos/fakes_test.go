@@ -51,7 +51,9 @@ type process struct {
 
 	mu       sync.Mutex
 	dead     bool
+	paused   bool
 	noKill   error
+	noPause  error
 	noStart  error
 	onKill   func()
 	badStart bool
@@ -84,6 +86,23 @@ func (p *process) Start(ctx context.Context) error {
 	return nil
 }
 
+func (p *process) Pause(ctx context.Context) error {
+	if err := errors.Join(ctx.Err(), p.noPause); err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.paused = true
+	return nil
+}
+
+func (p *process) Resume(context.Context) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.paused = false
+	return nil
+}
+
 // set reports whether that changed anything.
 func (p *process) set(dead bool) bool {
 	p.mu.Lock()
@@ -106,6 +125,18 @@ func (f fleet) Processes(role string) []chaos.Process {
 	var list []chaos.Process
 	for _, p := range f[role] {
 		list = append(list, p)
+	}
+	return list
+}
+
+func (f fleet) paused(role string) []string {
+	var list []string
+	for _, p := range f[role] {
+		p.mu.Lock()
+		if p.paused {
+			list = append(list, p.name)
+		}
+		p.mu.Unlock()
 	}
 	return list
 }

@@ -14,6 +14,18 @@ import (
 // Workers and receivers die in the same way.
 var killers = map[string]string{"worker.kill": "worker", "receiver.kill": "receiver"}
 
+// TestBrokerKill: there is one, and it dies and comes back.
+func TestBrokerKill(t *testing.T) {
+	f := newFleet(&diary{}, "broker", 1)
+	target, heal, err := newFault(t, "broker.kill", nil, chaos.Deps{Fleet: f}).Inject(t.Context(), 0)
+	if err != nil || target != "broker-1" || len(f.dead("broker")) != 1 {
+		t.Fatalf("target %q, dead %v, error %v", target, f.dead("broker"), err)
+	}
+	if err := heal(t.Context()); err != nil || len(f.dead("broker")) > 0 {
+		t.Errorf("heal: error %v, still dead: %v", err, f.dead("broker"))
+	}
+}
+
 func TestKill(t *testing.T) {
 	tests := []struct {
 		name   string

@@ -15,6 +15,7 @@ import (
 const (
 	roleReceiver = "receiver"
 	roleWorker   = "worker"
+	roleBroker   = "broker"
 )
 
 // undoTimeout bounds what Inject does to undo itself; it lies within [DefaultTimeout].

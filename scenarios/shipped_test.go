@@ -34,17 +34,19 @@ func shippedVocabulary() scenarios.Vocabulary {
 	text, number, duration := scenarios.TextParam, scenarios.NumberParam, scenarios.DurationParam
 	for name, params := range map[string]map[string]scenarios.ParamKind{
 		"net.cut-reply": {"byte": number}, "net.reset": {}, "net.stall": {}, "net.half-open": {}, "net.delay": {"delay": duration, "jitter": duration},
-		"net.slice": {"bytes": number, "pause": duration}, "net.throttle": {"rate": number}, "net.refuse": {}, "net.hang": {}, "net.black-hole": {},
+		"broker.kill": {}, "broker.pause": {}, "worker.pause": {}, "receiver.pause": {}, "net.slice": {"bytes": number, "pause": duration}, "net.throttle": {"rate": number}, "net.refuse": {}, "net.hang": {}, "net.black-hole": {},
 	} {
 		params["link"] = text
 		v.Faults[name] = params
-		v.OnTheWayIn = append(v.OnTheWayIn, name)
+		if name != "worker.pause" {
+			v.OnTheWayIn = append(v.OnTheWayIn, name)
+		}
 	}
 	return v
 }
 
 func TestShippedScenarios(t *testing.T) {
-	if diff := cmp.Diff([]string{"10k-day", "1m-day", "network", "order", "providers", "smoke"}, scenarios.Names()); diff != "" {
+	if diff := cmp.Diff([]string{"10k-day", "1m-day", "broker", "network", "order", "providers", "smoke"}, scenarios.Names()); diff != "" {
 		t.Errorf("names differ (-want +got):\n%s", diff)
 	}
 	for _, name := range scenarios.Names() {
@@ -235,8 +237,8 @@ func TestResolve(t *testing.T) {
 	}
 	tests := []struct{ name, want string }{
 		{"smok", `unknown scenario "smok"; did you mean "smoke"? (a path to a file ends with .yaml)`},
-		{"everything", `unknown scenario "everything"; known scenarios: 10k-day, 1m-day, network, order, providers, smoke (a path to a file ends with .yaml)`},
-		{"", `unknown scenario ""; known scenarios: 10k-day, 1m-day, network, order, providers, smoke (a path to a file ends with .yaml)`},
+		{"everything", `unknown scenario "everything"; known scenarios: 10k-day, 1m-day, broker, network, order, providers, smoke (a path to a file ends with .yaml)`},
+		{"", `unknown scenario ""; known scenarios: 10k-day, 1m-day, broker, network, order, providers, smoke (a path to a file ends with .yaml)`},
 	}
 	for _, tt := range tests {
 		_, _, err := scenarios.Resolve(tt.name)

@@ -3,10 +3,13 @@ package harness
 import (
 	"context"
 	"fmt"
+	"os/exec"
 	"strings"
 	"time"
 
 	"floodproof/reference/queue"
+	"floodproof/reference/queue/redisstreams"
+	"floodproof/reference/queue/server"
 	"floodproof/reference/queue/sqlite"
 )
 
@@ -19,12 +22,20 @@ type Backend struct {
 	Name string
 	// Doc is one sentence for `floodproof list backends`.
 	Doc string
-	// Open opens the queue in a directory that all processes of a run share.
-	Open func(ctx context.Context, dir string, o BackendOptions) (Store, error)
+	// Server is the server that it needs, nil for an embedded one. self runs this program, for servers that are built into it.
+	Server func(self func(args ...string) *exec.Cmd) server.Kind
+	// Settings are the server's, beside the defaults of its kind.
+	Settings map[string]string
+	// Open opens the queue for one of the processes that share it.
+	Open func(ctx context.Context, o BackendOptions) (Store, error)
 }
 
 // BackendOptions are the same for all backends.
 type BackendOptions struct {
+	// Dir is a directory that all processes of a run share, for an embedded queue.
+	Dir string
+	// Address is where the server is, Namespace what keeps runs on one server apart.
+	Address, Namespace string
 	// Lease is how long a received job belongs to its worker.
 	Lease time.Duration
 }
@@ -37,25 +48,35 @@ type Store interface {
 
 // Backends are all that this build has, the default first.
 func Backends() []Backend {
+	redis := func(func(...string) *exec.Cmd) server.Kind { return server.Redis() }
 	return []Backend{
-		{Name: "sqlite", Doc: "embedded: one file, WAL, synchronous=FULL, group commit across processes", Open: openSQLite("FULL")},
-		{Name: "sqlite@normal", Doc: "the same with synchronous=NORMAL: commits are not synced, a power cut loses them", Open: openSQLite("NORMAL")},
+		{Name: "sqlite", Doc: "embedded: a log that is synced before the answer, indexed by SQLite", Open: openSQLite("FULL")},
+		{Name: "sqlite@normal", Doc: "the same without syncs: a power cut loses what was acknowledged last", Open: openSQLite("NORMAL")},
+		{Name: "redis-streams", Doc: "Redis with appendfsync always: streams with a consumer group", Server: redis, Open: openRedisStreams},
+		{
+			Name: "redis-streams@everysec", Doc: "the same with appendfsync everysec: a power cut, or a kill while the disk is slow, loses what was acknowledged last",
+			Server: redis, Settings: map[string]string{"appendfsync": "everysec"}, Open: openRedisStreams,
+		},
 	}
 }
 
-func openSQLite(synchronous string) func(context.Context, string, BackendOptions) (Store, error) {
-	return func(ctx context.Context, dir string, o BackendOptions) (Store, error) {
-		return sqlite.Open(ctx, dir, sqlite.Options{Synchronous: synchronous, Lease: o.Lease})
+func openSQLite(synchronous string) func(context.Context, BackendOptions) (Store, error) {
+	return func(ctx context.Context, o BackendOptions) (Store, error) {
+		return sqlite.Open(ctx, o.Dir, sqlite.Options{Synchronous: synchronous, Lease: o.Lease})
 	}
+}
+
+func openRedisStreams(ctx context.Context, o BackendOptions) (Store, error) {
+	return redisstreams.Open(ctx, redisstreams.Options{Address: o.Address, Namespace: o.Namespace, Lease: o.Lease})
 }
 
 // OpenBackend opens a queue by its name.
-func OpenBackend(ctx context.Context, name, dir string, o BackendOptions) (Store, error) {
+func OpenBackend(ctx context.Context, name string, o BackendOptions) (Store, error) {
 	b, err := findBackend(name)
 	if err != nil {
 		return nil, err
 	}
-	s, err := b.Open(ctx, dir, o)
+	s, err := b.Open(ctx, o)
 	if err != nil {
 		return nil, fmt.Errorf("open backend %s: %w", name, err)
 	}

@@ -30,6 +30,8 @@ type fleet struct {
 	note func(format string, args ...any)
 	// links are set before anybody asks for one.
 	links links
+	// broker is the queue's server, if the run started it.
+	broker *broker
 
 	mu    sync.Mutex
 	procs []*child
@@ -81,6 +83,9 @@ func (f *fleet) Processes(role string) []chaos.Process {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var found []chaos.Process
+	if role == "broker" && f.broker != nil {
+		found = append(found, f.broker)
+	}
 	for _, c := range f.procs {
 		if c.role == role {
 			found = append(found, c)
@@ -233,6 +238,24 @@ func (c *child) stop(ctx context.Context) {
 		c.fleet.note("%s did not stop when asked and was killed: %v", c.name, err)
 		_ = c.end(context.WithoutCancel(ctx), killGroup)
 	}
+}
+
+// Pause stops the child where it stands.
+func (c *child) Pause(context.Context) error { return c.signal(pauseGroup) }
+
+// Resume lets it go on, if it is there.
+func (c *child) Resume(context.Context) error { return c.signal(resumeGroup) }
+
+func (c *child) signal(signal func(pgid int) error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.run == nil {
+		return nil
+	}
+	if err := signal(c.run.pgid); err != nil {
+		return fmt.Errorf("signal %s: %w", c.name, err)
+	}
+	return nil
 }
 
 func (c *child) end(ctx context.Context, signal func(pgid int) error) error {

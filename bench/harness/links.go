@@ -20,9 +20,11 @@ func (r *run) openLinks(ctx context.Context) error {
 	upstream := map[string]string{
 		chaos.LinkProviderReceiver: r.target.port.addr,
 		chaos.LinkWorkerDownstream: r.sinkListener.Addr().String(),
+		chaos.LinkReceiverQueue:    r.target.broker.host(),
+		chaos.LinkWorkerQueue:      r.target.broker.host(),
 	}
 	r.links = links{}
-	r.fleet.links = r.links
+	r.fleet.links, r.target.links = r.links, r.links
 	for i, name := range r.disturbed() {
 		if upstream[name] == "" || r.links[name] != nil {
 			continue

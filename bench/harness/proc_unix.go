@@ -28,6 +28,10 @@ func killGroup(pgid int) error { return signalGroup(pgid, syscall.SIGKILL) }
 // stopGroup asks a process group to end by itself.
 func stopGroup(pgid int) error { return signalGroup(pgid, syscall.SIGTERM) }
 
+// pauseGroup stops a process group where it stands, resumeGroup lets it go on.
+func pauseGroup(pgid int) error  { return signalGroup(pgid, syscall.SIGSTOP) }
+func resumeGroup(pgid int) error { return signalGroup(pgid, syscall.SIGCONT) }
+
 func signalGroup(pgid int, sig syscall.Signal) error {
 	if pgid <= 1 {
 		return errors.New("refusing to signal a process group that is not a child's")

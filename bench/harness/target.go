@@ -31,6 +31,11 @@ type referenceTarget struct {
 	dir, logs string
 	// store is the runner's own handle on the queue: for depth, dead letters and holding writes, never for work.
 	store Store
+	// broker is the queue's server, nil if it is embedded. namespace keeps the run's queue apart from others on it.
+	broker    *broker
+	namespace string
+	// links stand between its parts; set before start.
+	links links
 	files []*os.File
 }
 
@@ -39,11 +44,39 @@ func newReferenceTarget(ctx context.Context, p *Plan, f *fleet, dir, logs string
 	if err != nil {
 		return nil, err
 	}
-	store, err := OpenBackend(ctx, p.Backend, dir, BackendOptions{Lease: p.Scenario.Pipeline.Lease})
-	if err != nil {
-		return nil, errors.Join(err, port.close())
+	t := &referenceTarget{plan: p, fleet: f, port: port, dir: dir, logs: logs, namespace: "floodproof-" + p.RunID}
+	if err := t.openStore(ctx); err != nil {
+		return nil, errors.Join(err, t.broker.close(context.WithoutCancel(ctx)), port.close())
 	}
-	return &referenceTarget{plan: p, fleet: f, port: port, dir: dir, logs: logs, store: store}, nil
+	return t, nil
+}
+
+func (t *referenceTarget) openStore(ctx context.Context) (err error) {
+	if t.broker, err = openBroker(ctx, t.plan, t.fleet.guard, t.dir); err != nil {
+		return err
+	}
+	o := BackendOptions{Dir: t.dir, Namespace: t.namespace, Lease: t.plan.Scenario.Pipeline.Lease}
+	if t.broker != nil {
+		o.Address = t.broker.address
+		if t.broker.server != nil {
+			t.fleet.broker = t.broker
+		}
+	}
+	t.store, err = OpenBackend(ctx, t.plan.Backend, o)
+	return err
+}
+
+// queueArgs tell a process where the queue is, through the link that leads there.
+func (t *referenceTarget) queueArgs(link string) []string {
+	args := []string{"--backend", t.plan.Backend, "--dir", t.dir}
+	if t.broker == nil {
+		return args
+	}
+	address := t.broker.address
+	if host := t.links.address(link, ""); host != "" {
+		address = t.broker.through(host)
+	}
+	return append(args, "--address", address, "--namespace", t.namespace)
 }
 
 // url is where a provider's deliveries go, at the address where the receivers are reached.
@@ -84,14 +117,13 @@ func (t *referenceTarget) start(ctx context.Context, env []string) error {
 }
 
 func (t *referenceTarget) receiverArgs() []string {
-	return []string{"node", "receiver", "--backend", t.plan.Backend, "--dir", t.dir, "--addr", t.port.addr}
+	return append([]string{"node", "receiver", "--addr", t.port.addr}, t.queueArgs(chaos.LinkReceiverQueue)...)
 }
 
 func (t *referenceTarget) workerArgs() []string {
 	p := t.plan.Scenario.Pipeline
 	args := []string{
-		"node", "worker", "--backend", t.plan.Backend, "--dir", t.dir,
-		"--concurrency", strconv.Itoa(p.Concurrency), "--lease", p.Lease.String(),
+		"node", "worker", "--concurrency", strconv.Itoa(p.Concurrency), "--lease", p.Lease.String(),
 		"--backoff", p.Backoff.String(), "--max-backoff", p.MaxBackoff.String(), "--attempts", strconv.Itoa(p.Attempts),
 	}
 	if steps := t.plan.Scenario.Steps; len(steps) > 0 {
@@ -101,7 +133,7 @@ func (t *referenceTarget) workerArgs() []string {
 		}
 		args = append(args, "--steps", strings.Join(list, ","))
 	}
-	return args
+	return append(args, t.queueArgs(chaos.LinkWorkerQueue)...)
 }
 
 func (t *referenceTarget) add(role string, i int, env, args []string, extra []*os.File) error {
@@ -174,7 +206,7 @@ func payloadHash(payload []byte) uint64 {
 
 // close releases the runner's own handles; the processes were stopped before.
 func (t *referenceTarget) close(ctx context.Context) error {
-	err := errors.Join(t.store.Close(ctx), t.port.close())
+	err := errors.Join(t.store.Close(ctx), t.broker.close(ctx), t.port.close())
 	for _, f := range t.files {
 		err = errors.Join(err, f.Close(), removeIfEmpty(f.Name()))
 	}

@@ -67,6 +67,8 @@ type Server struct {
 	Kind     Kind
 	Instance Instance
 
+	began, gone func(pid int)
+
 	mu    sync.Mutex
 	cmd   *exec.Cmd
 	ended chan struct{} // closed after Wait; nil while nothing runs
@@ -76,9 +78,25 @@ type Server struct {
 // readyWithin is how long a server may take until it answers: RabbitMQ needs half a minute on a busy machine.
 const readyWithin = 90 * time.Second
 
+// Config is how a server is to be run.
+type Config struct {
+	// Dir holds all its data. It is made if it is missing, and is the caller's to remove.
+	Dir string
+	// Settings replace the kind's defaults, see [Instance].
+	Settings map[string]string
+	// Began and Ended, if not nil, are told the leader of its process group at once after each start, and after its end.
+	Began, Ended func(pid int)
+}
+
 // Start finds the binary, takes a free port, starts the server and returns when it answers. Dir is made if it is missing, and is the caller's to
 // remove. The context bounds the start alone.
 func Start(ctx context.Context, kind Kind, dir string, settings map[string]string) (*Server, error) {
+	return Config{Dir: dir, Settings: settings}.Start(ctx, kind)
+}
+
+// Start is the function Start, with all that can be said.
+func (c Config) Start(ctx context.Context, kind Kind) (*Server, error) {
+	dir := c.Dir
 	binary, err := kind.Locate(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w; %s brings it", kind.Name, err, kind.Install)
@@ -93,7 +111,7 @@ func Start(ctx context.Context, kind Kind, dir string, settings map[string]strin
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", kind.Name, err)
 	}
-	s := &Server{Kind: kind, Instance: Instance{Binary: binary, Dir: dir, Port: port, Settings: settings}}
+	s := &Server{Kind: kind, Instance: Instance{Binary: binary, Dir: dir, Port: port, Settings: c.Settings}, began: c.Began, gone: c.Ended}
 	if s.log, err = os.Create(filepath.Join(dir, "server.log")); err != nil {
 		return nil, fmt.Errorf("start %s: %w", kind.Name, err)
 	}
@@ -133,11 +151,17 @@ func (s *Server) Restart(ctx context.Context) error {
 		s.mu.Unlock()
 		return fmt.Errorf("start %s: %w", s.Kind.Name, err)
 	}
+	if s.began != nil {
+		s.began(cmd.Process.Pid)
+	}
 	ended := make(chan struct{})
 	s.cmd, s.ended = cmd, ended
 	s.mu.Unlock()
 	go func() {
 		_ = cmd.Wait() // its state says it
+		if s.gone != nil {
+			s.gone(cmd.Process.Pid)
+		}
 		close(ended)
 	}()
 	return s.await(ctx, ended)
