@@ -52,7 +52,7 @@ test: ## run the whole test suite, with the race detector where a C compiler is 
 	@set -o pipefail; { \
 		CGO_ENABLED=$(if $(RACE),1,0) go test -json -timeout 10m $(RACE) $$(go list $(PACKAGES) | grep -vx '$(RUNS)'); \
 		$(if $(filter ./...,$(PACKAGES)),.ci/official;) \
-		if go list $(PACKAGES) | grep -qx '$(RUNS)'; then CGO_ENABLED=0 go test -json -timeout 10m $(RUNS); fi; \
+		if go list $(PACKAGES) | grep -qx '$(RUNS)'; then CGO_ENABLED=0 go test -json -timeout 10m -parallel 3 $(RUNS); fi; \
 	} | awk -f .ci/summary.awk
 
 .PHONY: perf
