@@ -14,6 +14,7 @@ import (
 	"floodproof/bench/harness"
 	"floodproof/reference"
 	"floodproof/reference/queue"
+	"floodproof/reference/queue/nats/child"
 )
 
 // parts are what a node of the pipeline is made of. A nil function leaves the part as it is.
@@ -61,10 +62,13 @@ func (f *nodeFlags) register(fs *flag.FlagSet) {
 // ends: then whoever started it is gone.
 func nodeVerb(ctx context.Context, p *Program, args []string) (int, error) {
 	if len(args) == 0 {
-		return ExitUsage, usagef("roles: receiver, worker, guard", "node: no role given")
+		return ExitUsage, usagef("roles: receiver, worker, guard, nats", "node: no role given")
 	}
-	if args[0] == "guard" {
+	switch args[0] {
+	case "guard":
 		return ExitPass, harness.Guard(p.Stdin)
+	case "nats": // the server that is built in
+		return child.Main(args[1:]), nil
 	}
 	var f nodeFlags
 	fs := p.flags("node", "node ROLE [flags]")
@@ -84,7 +88,7 @@ func nodeVerb(ctx context.Context, p *Program, args []string) (int, error) {
 	case "worker":
 		return ExitPass, p.worker(ctx, f)
 	default:
-		return ExitUsage, usagef("roles: receiver, worker, guard", "node: unknown role %q", args[0])
+		return ExitUsage, usagef("roles: receiver, worker, guard, nats", "node: unknown role %q", args[0])
 	}
 }
 

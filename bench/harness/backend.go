@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"floodproof/reference/queue"
+	"floodproof/reference/queue/nats"
+	"floodproof/reference/queue/postgres"
 	"floodproof/reference/queue/redisstreams"
 	"floodproof/reference/queue/server"
 	"floodproof/reference/queue/sqlite"
@@ -49,6 +51,11 @@ type Store interface {
 // Backends are all that this build has, the default first.
 func Backends() []Backend {
 	redis := func(func(...string) *exec.Cmd) server.Kind { return server.Redis() }
+	postgresql := func(func(...string) *exec.Cmd) server.Kind { return server.Postgres() }
+	jetStream := func(self func(...string) *exec.Cmd) server.Kind {
+		cmd := self("node", "nats")
+		return server.NATS(cmd.Path, cmd.Args[1:]...)
+	}
 	return []Backend{
 		{Name: "sqlite", Doc: "embedded: a log that is synced before the answer, indexed by SQLite", Open: openSQLite("FULL")},
 		{Name: "sqlite@normal", Doc: "the same without syncs: a power cut loses what was acknowledged last", Open: openSQLite("NORMAL")},
@@ -56,6 +63,16 @@ func Backends() []Backend {
 		{
 			Name: "redis-streams@everysec", Doc: "the same with appendfsync everysec: a power cut, or a kill while the disk is slow, loses what was acknowledged last",
 			Server: redis, Settings: map[string]string{"appendfsync": "everysec"}, Open: openRedisStreams,
+		},
+		{Name: "postgres", Doc: "PostgreSQL with synchronous_commit on: FOR UPDATE SKIP LOCKED", Server: postgresql, Open: openPostgres(false)},
+		{
+			Name: "postgres@async-commit", Doc: "the same with synchronous_commit off: a kill of the server loses what was acknowledged last",
+			Server: postgresql, Open: openPostgres(true),
+		},
+		{Name: "nats", Doc: "NATS JetStream, built in, with sync_interval always: atomic batches, compare and set on the job's subject", Server: jetStream, Open: openNATS},
+		{
+			Name: "nats@default-sync", Doc: "the same with the server's own sync_interval of two minutes: a power cut loses what was acknowledged since",
+			Server: jetStream, Settings: map[string]string{"sync_interval": "2m"}, Open: openNATS,
 		},
 	}
 }
@@ -68,6 +85,16 @@ func openSQLite(synchronous string) func(context.Context, BackendOptions) (Store
 
 func openRedisStreams(ctx context.Context, o BackendOptions) (Store, error) {
 	return redisstreams.Open(ctx, redisstreams.Options{Address: o.Address, Namespace: o.Namespace, Lease: o.Lease})
+}
+
+func openPostgres(async bool) func(context.Context, BackendOptions) (Store, error) {
+	return func(ctx context.Context, o BackendOptions) (Store, error) {
+		return postgres.Open(ctx, postgres.Options{URL: o.Address, Namespace: o.Namespace, Lease: o.Lease, AsyncCommit: async})
+	}
+}
+
+func openNATS(ctx context.Context, o BackendOptions) (Store, error) {
+	return nats.Open(ctx, nats.Options{URL: o.Address, Namespace: o.Namespace, Lease: o.Lease})
 }
 
 // OpenBackend opens a queue by its name.

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"time"
 
 	"floodproof/chaos"
 	"floodproof/reference/queue/server"
@@ -91,8 +92,15 @@ func (b *broker) close(ctx context.Context) error {
 	if b == nil || b.server == nil {
 		return nil
 	}
+	asked, cancel := context.WithTimeout(ctx, brokerGrace)
+	defer cancel()
+	_ = b.server.Resume() // if it is paused, which the heal of that has ended
+	_ = b.server.Terminate(asked)
 	return b.server.Stop(ctx)
 }
+
+// brokerGrace is how long a server may take to end by itself. Its data is not needed any more, but some leave things behind when they are killed.
+const brokerGrace = 3 * time.Second
 
 var (
 	_ chaos.Process = (*broker)(nil)

@@ -17,6 +17,7 @@ package queue
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -39,9 +40,56 @@ type Job struct {
 	Payload []byte
 	// ReceivedAt is the receiver's wall clock.
 	ReceivedAt time.Time
+	// Debounce says whether the job stands for all of a row of updates. A queue whose claims do not have it refuses a job with it.
+	Debounce Debounce
 	// DeadOnArrival, when not empty, is the reason to store the job as a dead letter at once (the malformed item of
 	// a signed batch): it is kept and listed, and never leased.
 	DeadOnArrival string
+}
+
+// Debounce makes a job one of a row about one resource, of which only the newest is worked on: the others are done as soon as a newer one is there. The zero value is
+// no debouncing. Resource must not be empty then. A resource is one of a Provider, whatever the lane.
+//
+// The first job opens a window. It is due when nothing newer came for Quiet, or MaxWait after the window opened, by the queue's clock. A job with a lower Version than
+// one that was there before is done at once, and neither wins nor extends the window; of two with the same Version, the one that came last is newer. While a job of a resource is
+// leased no other is, and a newer one that comes meanwhile opens a new window. If the older one is to be tried again then, the newer one takes its place.
+type Debounce struct {
+	// Quiet is how long nothing newer must come; 0 means no debouncing.
+	Quiet time.Duration
+	// MaxWait bounds how long a row can put its work off, from its first job; at least Quiet.
+	MaxWait time.Duration
+	// Edge says which ends of a window are worked on.
+	Edge Edge
+}
+
+// Edge is an end of a window of debouncing, or both.
+type Edge uint8
+
+const (
+	// Trailing: the newest job, at the end of the window.
+	Trailing Edge = iota
+	// Leading: the first job, at once; whatever comes in the window of Quiet after it, MaxWait at most, is done without work. The last version of a row is then not
+	// worked on, which suits a signal and not a state.
+	Leading
+	// Both: the first job at once, and the newest that came after it at the end.
+	Both
+)
+
+// Check says what is wrong with it, for a job about a resource.
+func (d Debounce) Check(resource string) error {
+	switch {
+	case d == Debounce{}:
+		return nil
+	case d.Quiet <= 0:
+		return fmt.Errorf("debounce: quiet is %v: use more than 0", d.Quiet)
+	case d.MaxWait < d.Quiet:
+		return fmt.Errorf("debounce: the longest wait is %v, less than the quiet window of %v", d.MaxWait, d.Quiet)
+	case d.Edge > Both:
+		return fmt.Errorf("debounce: unknown edge %d", d.Edge)
+	case resource == "":
+		return errors.New("debounce: the job is about no resource")
+	}
+	return nil
 }
 
 // Lease is the right to work on a job until Deadline.
@@ -182,6 +230,8 @@ type Claims struct {
 	DedupWindow time.Duration
 	// Delay: Retry(after) is honoured to within DelayAccuracy.
 	DelayAccuracy time.Duration
+	// Debounce: jobs may have a Debounce.
+	Debounce bool
 	// MaxPayload is the largest payload in bytes that Enqueue takes; a larger one gets ErrTooLarge.
 	MaxPayload int
 	// Settings are the values that matter for durability and speed, for the report (synchronous=FULL).

@@ -21,7 +21,7 @@ type mutant struct {
 }
 
 func mutants() []mutant {
-	return slices.Concat(enqueueMutants(), leaseMutants(), laneMutants(), stepMutants(), otherMutants())
+	return slices.Concat(enqueueMutants(), leaseMutants(), laneMutants(), stepMutants(), debounceMutants(), otherMutants())
 }
 
 // hooks replaces single methods of a good queue, and keeps its optional ones.

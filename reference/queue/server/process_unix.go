@@ -6,6 +6,8 @@ import (
 	"errors"
 	"os/exec"
 	"syscall"
+
+	"github.com/shirou/gopsutil/v4/process"
 )
 
 const (
@@ -21,10 +23,34 @@ func ownGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr.Setpgid = true
 }
 
-// signalGroup signals every process of a group. One that is gone already is no error.
+// signalGroup signals every process of a group, and those that its leader has started and that have left the group: each session of PostgreSQL is
+// one. A process that is gone already is no error.
 func signalGroup(pgid int, signal syscall.Signal) error {
-	if err := syscall.Kill(-pgid, signal); err != nil && !errors.Is(err, syscall.ESRCH) {
-		return err
+	strays := descendants(int32(pgid)) // before the leader is gone, who tells
+	errs := []error{syscall.Kill(-pgid, signal)}
+	for _, pid := range strays {
+		errs = append(errs, syscall.Kill(int(pid), signal))
 	}
-	return nil
+	for i, err := range errs {
+		if errors.Is(err, syscall.ESRCH) {
+			errs[i] = nil
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// descendants are the processes that a process has started, and those that they have.
+func descendants(pid int32) (pids []int32) {
+	p, err := process.NewProcess(pid)
+	if err != nil {
+		return nil
+	}
+	children, err := p.Children()
+	if err != nil {
+		return nil
+	}
+	for _, c := range children {
+		pids = append(append(pids, c.Pid), descendants(c.Pid)...)
+	}
+	return pids
 }

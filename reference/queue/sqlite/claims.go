@@ -59,6 +59,7 @@ func (q *Queue) makeClaims(c *conn) (queue.Claims, error) {
 		Durability:    durability,
 		DedupWindow:   queue.Forever,
 		DelayAccuracy: delayAccuracy,
+		Debounce:      true,
 		MaxPayload:    q.opts.MaxPayload,
 		Settings:      settings,
 		Version:       version,

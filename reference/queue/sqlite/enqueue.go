@@ -32,7 +32,11 @@ func (q *Queue) Enqueue(ctx context.Context, jobs ...queue.Job) error {
 
 func (q *Queue) check(jobs []queue.Job) error {
 	for i := range jobs {
-		switch job := &jobs[i]; {
+		job := &jobs[i]
+		if err := job.Debounce.Check(job.Resource); err != nil {
+			return fmt.Errorf("event %q of %s: %w", job.EventID, job.Provider, err)
+		}
+		switch {
 		case job.Provider == "" || job.EventID == "":
 			return fmt.Errorf("job %d of %d has the provider %q and the event id %q: both are needed to know it again", i+1, len(jobs), job.Provider, job.EventID)
 		case len(job.Payload) > q.opts.MaxPayload:
@@ -74,32 +78,47 @@ func clip(reason string) string {
 	return strings.Clone(reason[:cut]) + "..."
 }
 
-// Redrive makes a dead letter due again; its attempts go on counting. An event that is unknown or not dead is an error.
+// Redrive makes a dead letter due again; its attempts go on counting. An event that is unknown or not dead is an error, and so is one of a debounced row of which a
+// newer version was there since: it would undo that.
 func (q *Queue) Redrive(ctx context.Context, provider, eventID string) error {
+	err := q.redrive(ctx, provider, eventID)
+	if err != nil {
+		return fmt.Errorf("redrive event %q of %s: %w", eventID, provider, err)
+	}
+	return nil
+}
+
+func (q *Queue) redrive(ctx context.Context, provider, eventID string) error {
 	if err := q.begin(); err != nil {
 		return err
 	}
 	defer q.calls.Done()
 	if err := q.catchUp(ctx); err != nil {
-		return fmt.Errorf("redrive event %q of %s: %w", eventID, provider, err)
+		return err
+	}
+	event, err := q.Event(ctx, provider, eventID) // its version stands in the log
+	if err != nil && !errors.Is(err, ErrUnknownEvent) {
+		return err
 	}
 	found := false
-	err := q.writer.do(ctx, newDurable(func(t *tx) error {
+	err = q.writer.do(ctx, newDurable(func(t *tx) error {
 		found = false
-		return t.conn.query(sqlRedrive, func(row []driver.Value) error {
-			lane := row[0].(string)
-			found = true
+		var id, row int64
+		err := t.conn.query(sqlRedrive, func(columns []driver.Value) error {
+			lane := columns[0].(string)
+			id, row, found = columns[1].(int64), columns[2].(int64), true
 			t.delta(lane).dead--
 			t.delta(lane).waiting++
 			t.wake(lane)
 			return nil
 		}, t.now, provider, eventID)
+		if err != nil || row == 0 {
+			return err
+		}
+		return t.reopen(id, row, event.Version)
 	}))
 	if err == nil && !found {
 		err = errors.New("there is no such dead letter")
 	}
-	if err != nil {
-		return fmt.Errorf("redrive event %q of %s: %w", eventID, provider, err)
-	}
-	return nil
+	return err
 }

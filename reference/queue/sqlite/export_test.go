@@ -13,7 +13,7 @@ func Statements() map[string]string {
 		"pending": sqlPending, "lapsed": sqlLapsed, "failed": sqlFailed, "event": sqlEvent, "attempts": sqlAttempts,
 		"lease": sqlLease, "give back": sqlGiveBack, "settle": sqlSettle, "extend": sqlExtend, "redrive": sqlRedrive,
 		"peek": sqlPeek, "depth": sqlDepth, "insert": sqlInsertJob, "insert attempt": sqlInsertAttempt,
-		"count": sqlCount, "steps": sqlSteps, "finish": sqlFinish, "held": sqlHeld, "segment": sqlSegment, "indexed": sqlIndexed, "known": sqlKnown,
+		"count": sqlCount, "make row": sqlMakeRow, "row": sqlRow, "row by id": sqlRowByID, "set row": sqlSetRow, "set due": sqlSetDue, "retire": sqlRetire, "job": sqlJob, "steps": sqlSteps, "finish": sqlFinish, "held": sqlHeld, "segment": sqlSegment, "indexed": sqlIndexed, "known": sqlKnown,
 	}
 }
 

@@ -296,11 +296,23 @@ func (t *tx) insert(e *entry) error {
 	if job.DeadOnArrival != "" {
 		state = stateFailed
 	}
+	var updates window
+	if job.Debounce.Quiet > 0 && state == statePending {
+		var err error
+		if updates, err = t.window(job.Provider, job.Resource, job.Version); err != nil {
+			return err
+		}
+	}
 	// The clock of whoever received it may be ahead.
-	added, id, err := t.conn.exec(sqlInsertJob, job.Lane, state, min(e.received, t.now), job.ReceivedAt.UnixMicro(),
-		int64(e.size), e.at.segment, e.at.offset, job.Provider, job.EventID, job.Type)
+	received := min(e.received, t.now)
+	added, id, err := t.conn.exec(sqlInsertJob, job.Lane, state, received, job.ReceivedAt.UnixMicro(),
+		int64(e.size), e.at.segment, e.at.offset, job.Provider, job.EventID, job.Type, updates.id)
 	if err != nil || added == 0 {
 		return err
+	}
+	if updates.id != 0 {
+		t.delta(job.Lane).waiting++
+		return t.arrive(&updates, id, job, received)
 	}
 	if state == stateFailed {
 		t.delta(job.Lane).dead++

@@ -153,16 +153,26 @@ type row struct {
 	at    int64
 	size  int
 	place place
+	row   int64 // of updates that are debounced, 0 for none
 }
 
 // claim leases what is due.
 func (q *Queue) claim(ctx context.Context, lane string, max int) ([]queue.Lease, error) {
+	if q.debounces.Load() {
+		// A newer version that was acknowledged must be known before an older one is given out.
+		if _, err := q.indexAll(ctx); err != nil {
+			return nil, err
+		}
+	}
 	o, claimed := q.claimOperation(lane, max)
 	if err := q.writer.do(ctx, o); err != nil {
 		return nil, err
 	}
 	leases := make([]queue.Lease, 0, len(*claimed))
 	for i := range *claimed {
+		if (*claimed)[i].row != 0 {
+			q.debounces.Store(true)
+		}
 		lease, err := q.unpack(&(*claimed)[i])
 		if errors.Is(err, errDamaged) {
 			// Nobody can ever work on it, and it must not stand in the way of the others. The lease is ours by now, whatever became of ctx.
@@ -231,10 +241,17 @@ func (t *tx) claim(lane string, max int, lease int64) ([]row, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find due jobs: %w", err)
 	}
-	claimed := merge(lapsed, pending, max)
-	for i := range claimed {
-		if err := t.lease(&claimed[i], lease); err != nil {
-			return nil, fmt.Errorf("lease event %q of %s: %w", claimed[i].lease.EventID, claimed[i].lease.Provider, err)
+	var claimed []row
+	for _, r := range merge(lapsed, pending, max) {
+		ok, err := t.mayLease(&r)
+		if err == nil && ok {
+			err = t.lease(&r, lease)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("lease event %q of %s: %w", r.lease.EventID, r.lease.Provider, err)
+		}
+		if ok {
+			claimed = append(claimed, r)
 		}
 	}
 	return claimed, nil
@@ -305,6 +322,15 @@ func (t *tx) giveBack(rows []row) error {
 		d.waiting += changed
 		d.leased -= changed
 		t.wake(r.lease.Lane)
+		if changed > 0 && r.row != 0 {
+			w, err := t.windowByID(r.row)
+			if err == nil {
+				err = t.returned(&w, r.lease.ID, r.at)
+			}
+			if err != nil {
+				return fmt.Errorf("give back event %q of %s: %w", r.lease.EventID, r.lease.Provider, err)
+			}
+		}
 	}
 	return nil
 }
@@ -312,7 +338,7 @@ func (t *tx) giveBack(rows []row) error {
 // scanJob reads jobColumns. The schema and the statements are ours, so that a value of another type is a mistake in here, and panics.
 func scanJob(c []driver.Value) row {
 	return row{
-		state: c[1].(int64), at: c[2].(int64), size: int(c[9].(int64)), place: place{segment: c[10].(int64), offset: c[11].(int64)},
+		state: c[1].(int64), at: c[2].(int64), size: int(c[9].(int64)), place: place{segment: c[10].(int64), offset: c[11].(int64)}, row: c[13].(int64),
 		lease: queue.Lease{
 			ID: c[0].(int64), Token: c[3].(int64), Attempt: int(c[4].(int64)),
 			Job: queue.Job{

@@ -108,6 +108,11 @@ func appendJob(b []byte, job *queue.Job, at int64) []byte {
 	b = binary.AppendVarint(b, at)
 	b = binary.AppendVarint(b, job.ReceivedAt.UnixMicro())
 	b = binary.AppendVarint(b, job.Version)
+	b = binary.AppendUvarint(b, uint64(job.Debounce.Quiet))
+	if job.Debounce.Quiet > 0 {
+		b = binary.AppendUvarint(b, uint64(job.Debounce.MaxWait))
+		b = append(b, byte(job.Debounce.Edge))
+	}
 	for _, text := range []string{job.Provider, job.EventID, job.DeliveryID, job.Type, job.Resource, job.Lane, job.DeadOnArrival} {
 		b = binary.AppendUvarint(b, uint64(len(text)))
 		b = append(b, text...)
@@ -131,6 +136,9 @@ func unpackRecord(record, scratch []byte) (job queue.Job, at int64, err error) {
 	at = r.integer()
 	job.ReceivedAt = time.UnixMicro(r.integer()).UTC()
 	job.Version = r.integer()
+	if quiet := r.number(); quiet > 0 {
+		job.Debounce = queue.Debounce{Quiet: time.Duration(quiet), MaxWait: time.Duration(r.number()), Edge: queue.Edge(r.number())}
+	}
 	for _, text := range []*string{&job.Provider, &job.EventID, &job.DeliveryID, &job.Type, &job.Resource, &job.Lane, &job.DeadOnArrival} {
 		*text = r.text()
 	}
@@ -152,9 +160,13 @@ func (f *fields) integer() int64 {
 	return int64(f.advance(n, uint64(v)))
 }
 
-func (f *fields) text() string {
+func (f *fields) number() uint64 {
 	v, n := binary.Uvarint(f.rest)
-	size := f.advance(n, v)
+	return f.advance(n, v)
+}
+
+func (f *fields) text() string {
+	size := f.number()
 	if size > uint64(len(f.rest)) {
 		f.short = true
 		return ""

@@ -1,7 +1,7 @@
 package sqlite
 
 // schemaVersion is kept in PRAGMA user_version. A file of a higher version was written by a newer program and is refused.
-const schemaVersion = 3
+const schemaVersion = 4
 
 // The states of a job, as stored. What the column `at` means depends on them: one column instead of three keeps the row small,
 // and an index only has to move when the state does.
@@ -34,6 +34,7 @@ CREATE TABLE IF NOT EXISTS jobs (
 	provider    TEXT NOT NULL,
 	event_id    TEXT NOT NULL,
 	type        TEXT NOT NULL,
+	row         INTEGER NOT NULL, -- of updates that are debounced, 0 for none
 	UNIQUE (provider, event_id)
 );
 CREATE INDEX IF NOT EXISTS jobs_pending    ON jobs (lane, at) WHERE state = 0;
@@ -46,6 +47,18 @@ CREATE TABLE IF NOT EXISTS attempts (
 	reason  TEXT NOT NULL,
 	PRIMARY KEY (job, attempt)
 ) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS rows (
+	id       INTEGER PRIMARY KEY,
+	provider TEXT NOT NULL,
+	resource TEXT NOT NULL,
+	version  INTEGER NOT NULL,    -- the highest that came
+	pending  INTEGER NOT NULL,    -- the job that waits for the end of the window, 0 for none
+	running  INTEGER NOT NULL,    -- the job that was leased last, 0 once it is settled
+	opened   INTEGER NOT NULL,    -- when the window did, microseconds since 1970
+	due      INTEGER NOT NULL,    -- when it ends
+	shut     INTEGER NOT NULL,    -- until when a leading edge answers for what comes
+	UNIQUE (provider, resource)
+);
 CREATE TABLE IF NOT EXISTS steps (
 	job  INTEGER NOT NULL,
 	step TEXT NOT NULL,
@@ -62,7 +75,7 @@ CREATE TABLE IF NOT EXISTS lanes (
 	dead    INTEGER NOT NULL,
 	done    INTEGER NOT NULL
 ) WITHOUT ROWID;
-PRAGMA user_version = 3;
+PRAGMA user_version = 4;
 `
 
 // The statements. Each is prepared once per connection.
@@ -72,11 +85,20 @@ const (
 	sqlCommit   = `COMMIT`
 	sqlRollback = `ROLLBACK`
 
-	sqlInsertJob = `INSERT INTO jobs (lane, state, at, token, attempt, received_at, size, segment, offset, provider, event_id, type)
-		VALUES (?, ?, ?, 0, 0, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
+	sqlInsertJob = `INSERT INTO jobs (lane, state, at, token, attempt, received_at, size, segment, offset, provider, event_id, type, row)
+		VALUES (?, ?, ?, 0, 0, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
 	sqlInsertAttempt = `INSERT INTO attempts (job, attempt, at, reason) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`
 	sqlCount         = `INSERT INTO lanes VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET
 		waiting = waiting + excluded.waiting, leased = leased + excluded.leased, dead = dead + excluded.dead, done = done + excluded.done`
+
+	sqlMakeRow = `INSERT INTO rows (provider, resource, version, pending, running, opened, due, shut) VALUES (?, ?, ?, 0, 0, 0, 0, 0) ON CONFLICT DO NOTHING`
+	rowColumns = ` id, version, pending, running, opened, due, shut `
+	sqlRow     = `SELECT` + rowColumns + `FROM rows WHERE provider = ? AND resource = ?`
+	sqlRowByID = `SELECT` + rowColumns + `FROM rows WHERE id = ?`
+	sqlSetRow  = `UPDATE rows SET version = ?, pending = ?, running = ?, opened = ?, due = ?, shut = ? WHERE id = ?`
+	sqlSetDue  = `UPDATE jobs SET at = ? WHERE id = ? AND state = 0 RETURNING lane`
+	sqlRetire  = `UPDATE jobs SET state = 2, at = ? WHERE id = ? AND state IN (0, 1)`
+	sqlJob     = `SELECT state, at, attempt, row, lane FROM jobs WHERE id = ?`
 
 	sqlSteps  = `SELECT step FROM steps WHERE job = ? ORDER BY step`
 	sqlFinish = `INSERT INTO steps VALUES (?, ?) ON CONFLICT DO NOTHING`
@@ -88,7 +110,7 @@ const (
 	sqlKnown    = `SELECT 1 FROM jobs WHERE provider = ? AND event_id = ?`
 
 	// jobColumns are what scanJob reads. Records are read after the lease is committed, without the write lock: they never change.
-	jobColumns = ` j.id, j.state, j.at, j.token, j.attempt, j.received_at, j.provider, j.event_id, j.type, j.size, j.segment, j.offset, j.lane `
+	jobColumns = ` j.id, j.state, j.at, j.token, j.attempt, j.received_at, j.provider, j.event_id, j.type, j.size, j.segment, j.offset, j.lane, j.row `
 
 	sqlPending = `SELECT` + jobColumns + `FROM jobs AS j WHERE j.state = 0 AND j.lane = ? AND j.at <= ? ORDER BY j.at, j.id LIMIT ?`
 	sqlLapsed  = `SELECT` + jobColumns + `FROM jobs AS j WHERE j.state = 1 AND j.lane = ? AND j.at <= ? ORDER BY j.at, j.id LIMIT ?`
@@ -101,7 +123,7 @@ const (
 	sqlGiveBack = `UPDATE jobs SET state = 0, at = ?, attempt = attempt - 1 WHERE id = ? AND token = ? AND state = 1`
 	sqlSettle   = `UPDATE jobs SET state = ?, at = ? WHERE id = ? AND token = ? AND state = 1 AND at > ?`
 	sqlExtend   = `UPDATE jobs SET at = ? WHERE id = ? AND token = ? AND state = 1 AND at > ?`
-	sqlRedrive  = `UPDATE jobs SET state = 0, at = ? WHERE provider = ? AND event_id = ? AND state = 3 RETURNING lane`
+	sqlRedrive  = `UPDATE jobs SET state = 0, at = ? WHERE provider = ? AND event_id = ? AND state = 3 RETURNING lane, id, row`
 
 	// sqlPeek finds the next two instants at which something can be leased: a due job beyond those that are being claimed
 	// already, and a lapsed lease.

@@ -60,6 +60,14 @@ func (q *Queue) underLease(ctx context.Context, lease queue.Lease, verb string, 
 }
 
 func (t *tx) settle(lease *queue.Lease, outcome queue.Outcome) (bool, error) {
+	ok, err := t.settleJob(lease, outcome)
+	if ok && err == nil && lease.Debounce.Quiet > 0 {
+		err = t.settled(lease.ID, outcome)
+	}
+	return ok, err
+}
+
+func (t *tx) settleJob(lease *queue.Lease, outcome queue.Outcome) (bool, error) {
 	d := t.delta(lease.Lane)
 	state, at, count := int64(stateDone), t.now, &d.done
 	switch {

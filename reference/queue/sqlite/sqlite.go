@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	driversqlite "modernc.org/sqlite"
@@ -90,6 +91,8 @@ type Queue struct {
 	writer     *writer
 	checkpoint *checkpointer
 	packers    sync.Pool // of *packer
+	// debounces is set once a job of a row of updates was leased.
+	debounces atomic.Bool
 	// reader holds the connection for peeking, depth and listings, while nobody uses it.
 	reader chan *conn
 

@@ -1,0 +1,173 @@
+package nats_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"floodproof/reference/queue"
+	"floodproof/reference/queue/nats"
+	"floodproof/reference/queue/nats/child"
+	"floodproof/reference/queue/queuetest"
+	"floodproof/reference/queue/server"
+)
+
+// serverRole, as the first argument, makes the test binary a NATS server.
+const serverRole = "nats-server"
+
+// shared is the server of the tests that do not break theirs. Each has a namespace of its own.
+var shared struct {
+	once   sync.Once
+	server *server.Server
+	err    error
+}
+
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == serverRole {
+		os.Exit(child.Main(os.Args[2:]))
+	}
+	queuetest.Child(func(ctx context.Context, address string, lease time.Duration) (queue.Queue, error) {
+		url, namespace, _ := strings.Cut(address, " ")
+		return nats.Open(ctx, nats.Options{URL: url, Namespace: namespace, Lease: lease})
+	})
+	goleak.VerifyTestMain(run{m})
+}
+
+// run stops the shared server after the tests, before goroutines are counted.
+type run struct{ m *testing.M }
+
+func (r run) Run() int {
+	dir, err := os.MkdirTemp("", "floodproof-nats") //nolint:usetesting // it outlives each test
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	sharedDir = dir
+	code := r.m.Run()
+	if shared.server != nil {
+		if err := shared.server.Stop(context.Background()); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = max(code, 1)
+		}
+	}
+	_ = os.RemoveAll(dir)
+	return code
+}
+
+var sharedDir string
+
+func kind(t testing.TB) server.Kind {
+	t.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return server.NATS(program, serverRole)
+}
+
+// address is that of the shared server.
+func address(t testing.TB) string {
+	t.Helper()
+	shared.once.Do(func() {
+		shared.server, shared.err = server.Start(context.WithoutCancel(t.Context()), kind(t), filepath.Join(sharedDir, "shared"), nil)
+	})
+	if shared.err != nil {
+		t.Fatal(shared.err)
+	}
+	return shared.server.Address()
+}
+
+// private starts a server for one test.
+func private(t testing.TB, settings map[string]string) *server.Server {
+	t.Helper()
+	s, err := server.Start(t.Context(), kind(t), t.TempDir(), settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Stop(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+var namespaces atomic.Int64
+
+func namespace() string { return fmt.Sprintf("t%d_%d", os.Getpid(), namespaces.Add(1)) }
+
+// open opens a queue that is closed with the test.
+func open(t testing.TB, opts nats.Options) *nats.Queue {
+	t.Helper()
+	if opts.URL == "" {
+		opts.URL = address(t)
+	}
+	if opts.Namespace == "" {
+		opts.Namespace = namespace()
+	}
+	q, err := nats.Open(t.Context(), opts)
+	if err != nil {
+		t.Fatalf("Open: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := q.Close(context.WithoutCancel(t.Context())); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	})
+	return q
+}
+
+func job(id string) queue.Job {
+	return queue.Job{Provider: "stripe", EventID: id, Payload: []byte(`{"id":"` + id + `"}`)}
+}
+
+func enqueue(t testing.TB, q *nats.Queue, ids ...string) {
+	t.Helper()
+	for _, id := range ids {
+		if err := q.Enqueue(t.Context(), job(id)); err != nil {
+			t.Fatalf("Enqueue: %v", err)
+		}
+	}
+}
+
+func receive(t testing.TB, q *nats.Queue, limit int) []queue.Lease {
+	t.Helper()
+	leases, err := q.Receive(t.Context(), "", limit)
+	if err != nil {
+		t.Fatalf("Receive: %v", err)
+	}
+	return leases
+}
+
+func settle(t testing.TB, q *nats.Queue, lease queue.Lease, outcome queue.Outcome) {
+	t.Helper()
+	if err := q.Settle(t.Context(), lease, outcome); err != nil {
+		t.Fatalf("Settle of %s: %v", lease.EventID, err)
+	}
+}
+
+func TestContract(t *testing.T) {
+	queuetest.Run(t, func(t testing.TB) queuetest.Opened {
+		name := namespace()
+		first, err := nats.Open(t.Context(), nats.Options{URL: address(t), Namespace: name})
+		if err != nil {
+			t.Fatalf("Open: %v", err)
+		}
+		defer func() { _ = first.Close(t.Context()) }()
+		return queuetest.Opened{
+			Claims:  first.Claims(),
+			Address: address(t) + " " + name,
+			Open: func(ctx context.Context, lease time.Duration) (queue.Queue, error) {
+				return nats.Open(ctx, nats.Options{URL: address(t), Namespace: name, Lease: lease})
+			},
+		}
+	})
+}
