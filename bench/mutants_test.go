@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"slices"
 	"testing"
 
 	"floodproof/bench/harness"
@@ -39,6 +40,12 @@ func mutants() map[string]mutant {
 		"forgets-steps": {parts: parts{handler: func(reference.Handler) reference.Handler { return reference.HandlerFunc(forgetSteps) }}, fails: "no-double-effect", scenario: "order"},
 		// The last step is left out.
 		"unfinished": {parts: parts{handler: func(reference.Handler) reference.Handler { return reference.HandlerFunc(leaveUnfinished) }}, fails: "no-loss", scenario: "order"},
+		// Every update is worked on by itself.
+		"no-debounce": {parts: parts{queue: func(q queue.Queue) queue.Queue {
+			return changed{q, func(j *queue.Job) { j.Debounce = queue.Debounce{} }}
+		}}, fails: "debounce-bounds", scenario: "debounce"},
+		// The update that came last wins, not the newest.
+		"old-version-wins": {parts: parts{queue: func(q queue.Queue) queue.Queue { return changed{q, func(j *queue.Job) { j.Version = 0 }} }}, fails: "debounce-final", scenario: "debounce"},
 		// Every job is given up at once.
 		"everything-dead": {parts: parts{handler: func(reference.Handler) reference.Handler { return reference.HandlerFunc(giveUp) }}, fails: "dead-letters-accounted"},
 	}
@@ -50,6 +57,20 @@ type ackFirst struct{ queue.Queue }
 func (q ackFirst) Enqueue(ctx context.Context, jobs ...queue.Job) error {
 	go func() { _ = q.Queue.Enqueue(context.WithoutCancel(ctx), jobs...) }()
 	return nil
+}
+
+// changed enqueues something else than it was given.
+type changed struct {
+	queue.Queue
+	change func(*queue.Job)
+}
+
+func (q changed) Enqueue(ctx context.Context, jobs ...queue.Job) error {
+	jobs = slices.Clone(jobs)
+	for i := range jobs {
+		q.change(&jobs[i])
+	}
+	return q.Queue.Enqueue(ctx, jobs...)
 }
 
 // settleFirst settles what it receives before anybody has worked on it.

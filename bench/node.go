@@ -11,6 +11,8 @@ import (
 	"runtime/debug"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"floodproof/bench/harness"
 	"floodproof/reference"
 	"floodproof/reference/queue"
@@ -40,7 +42,7 @@ type nodeFlags struct {
 	lease                    time.Duration
 	concurrency, attempts    int
 	backoff, maxBackoff      time.Duration
-	steps                    string
+	steps, rules             string
 }
 
 func (f *nodeFlags) register(fs *flag.FlagSet) {
@@ -55,6 +57,7 @@ func (f *nodeFlags) register(fs *flag.FlagSet) {
 	fs.IntVar(&f.attempts, "attempts", 0, "leases before a job may become a dead letter")
 	fs.DurationVar(&f.backoff, "backoff", 0, "wait after the first failure")
 	fs.StringVar(&f.steps, "steps", "", "steps of an effect, PUT or POST and a name each, by commas")
+	fs.StringVar(&f.rules, "rules", "", "lanes and debouncing, as JSON")
 	fs.DurationVar(&f.maxBackoff, "max-backoff", 0, "longest wait after a failure")
 }
 
@@ -117,7 +120,11 @@ func (p *Program) receiver(ctx context.Context, f nodeFlags) (err error) {
 	if p.parts.providers != nil {
 		providers = p.parts.providers(providers)
 	}
-	cfg := reference.ReceiverConfig{Queue: store, Providers: providers, Logger: p.logger(f)}
+	rules, err := harness.ParseRules(f.rules)
+	if err != nil {
+		return usagef("", "node receiver: --rules: %v", err)
+	}
+	cfg := reference.ReceiverConfig{Queue: store, Providers: providers, Lanes: rules.Lanes, Debounce: rules.Debounce, Logger: p.logger(f)}
 	handler, err := reference.NewReceiver(cfg)
 	if err != nil {
 		return err
@@ -144,13 +151,22 @@ func (p *Program) worker(ctx context.Context, f nodeFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	w := &reference.Worker{
-		Queue: store, Handler: handler, Concurrency: f.concurrency,
-		Backoff:     reference.Backoff{Base: f.backoff, Max: f.maxBackoff},
-		MaxAttempts: f.attempts, Logger: p.logger(f), Seed: uint64(os.Getpid()),
+	rules, err := harness.ParseRules(f.rules)
+	if err != nil {
+		return usagef("", "node worker: --rules: %v", err)
+	}
+	rules.Concurrency[""] = f.concurrency
+	lanes, ctx := errgroup.WithContext(ctx)
+	for lane, concurrency := range rules.Concurrency {
+		w := &reference.Worker{
+			Queue: store, Lane: lane, Handler: handler, Concurrency: concurrency,
+			Backoff:     reference.Backoff{Base: f.backoff, Max: f.maxBackoff},
+			MaxAttempts: f.attempts, Logger: p.logger(f), Seed: uint64(os.Getpid()),
+		}
+		lanes.Go(func() error { return w.Run(ctx) })
 	}
 	p.ready()
-	return w.Run(ctx)
+	return lanes.Wait()
 }
 
 // effect is what a worker does with a job.

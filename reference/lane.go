@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"floodproof/reference/queue"
 )
 
 // LaneRule sends events into a lane. It looks at provider and type alone, which are the same whenever an event is delivered: an event that changed its lane from
@@ -67,4 +69,35 @@ func laneOf(rules []LaneRule, provider, eventType string) string {
 		}
 	}
 	return ""
+}
+
+// DebounceRule makes events updates of their resource, of which only the newest is worked on. Events without a resource are not debounced.
+type DebounceRule struct {
+	// Provider and Type say which events, as in a LaneRule.
+	Provider, Type string
+	// Debounce says how; its zero value is refused.
+	Debounce queue.Debounce
+}
+
+func (r DebounceRule) check() error {
+	if r.Debounce == (queue.Debounce{}) {
+		return errors.New("it says nothing: set Quiet and MaxWait")
+	}
+	if err := r.Debounce.Check("any"); err != nil {
+		return err
+	}
+	return LaneRule{Provider: r.Provider, Type: r.Type, Lane: "any"}.check()
+}
+
+// debounceOf is how a job is debounced, the zero value if no rule fits.
+func debounceOf(rules []DebounceRule, job *queue.Job) queue.Debounce {
+	if job.Resource == "" || job.DeadOnArrival != "" {
+		return queue.Debounce{}
+	}
+	for _, r := range rules {
+		if (LaneRule{Provider: r.Provider, Type: r.Type}).fits(job.Provider, job.Type) {
+			return r.Debounce
+		}
+	}
+	return queue.Debounce{}
 }

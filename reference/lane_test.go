@@ -1,6 +1,11 @@
 package reference
 
-import "testing"
+import (
+	"testing"
+	"time"
+
+	"floodproof/reference/queue"
+)
 
 func TestLaneRules(t *testing.T) {
 	rules := []LaneRule{
@@ -34,6 +39,35 @@ func TestLaneRulesThatCannotBeMeant(t *testing.T) {
 		"control":      {Lane: "a\nb"},
 		"dot":          {Lane: ".."},
 		"glob classes": {Type: "in[vx]oice", Lane: "a"},
+	} {
+		if rule.check() == nil {
+			t.Errorf("%s: %+v was taken", name, rule)
+		}
+	}
+}
+
+func TestDebounceRules(t *testing.T) {
+	fast, slow := queue.Debounce{Quiet: time.Second, MaxWait: time.Second}, queue.Debounce{Quiet: time.Minute, MaxWait: time.Hour, Edge: queue.Both}
+	rules := []DebounceRule{{Provider: "shopify", Type: "products/*", Debounce: fast}, {Type: "*updated", Debounce: slow}}
+	for _, tt := range []struct {
+		job  queue.Job
+		want queue.Debounce
+	}{
+		{queue.Job{Provider: "shopify", Type: "products/updated", Resource: "1"}, fast},
+		{queue.Job{Provider: "shopify", Type: "orders/updated", Resource: "1"}, slow},
+		{queue.Job{Provider: "stripe", Type: "invoice.paid", Resource: "1"}, queue.Debounce{}},
+		{queue.Job{Provider: "shopify", Type: "products/updated"}, queue.Debounce{}},
+		{queue.Job{Provider: "shopify", Type: "products/updated", Resource: "1", DeadOnArrival: "malformed"}, queue.Debounce{}},
+	} {
+		if got := debounceOf(rules, &tt.job); got != tt.want {
+			t.Errorf("%+v: got %+v, want %+v", tt.job, got, tt.want)
+		}
+	}
+	for name, rule := range map[string]DebounceRule{
+		"nothing":      {Type: "a"},
+		"short wait":   {Debounce: queue.Debounce{Quiet: time.Second, MaxWait: time.Millisecond}},
+		"glob classes": {Type: "in[vx]oice", Debounce: fast},
+		"edge":         {Debounce: queue.Debounce{Quiet: 1, MaxWait: 1, Edge: 9}},
 	} {
 		if rule.check() == nil {
 			t.Errorf("%s: %+v was taken", name, rule)

@@ -31,6 +31,8 @@ type ReceiverConfig struct {
 	Providers map[string]ProviderConfig
 	// Lanes say in which lane an event waits; the first rule that fits decides, and what fits none waits in the default lane, "".
 	Lanes []LaneRule
+	// Debounce says which events are updates of which only the newest is worked on; the first rule that fits decides. The queue must claim that it can.
+	Debounce []DebounceRule
 	// PublicURL is the base under which providers address this receiver, such as "https://hooks.example.com": scheme and host, and the path
 	// prefix that a proxy takes away, if any. HubSpot signs it. "": scheme and host of each request as it arrives, which is right without a proxy.
 	PublicURL string
@@ -124,6 +126,14 @@ func (cfg ReceiverConfig) complete() (ReceiverConfig, error) {
 		if err := rule.check(); err != nil {
 			faults = append(faults, fmt.Errorf("lane rule %d: %w", i+1, err))
 		}
+	}
+	for i, rule := range cfg.Debounce {
+		if err := rule.check(); err != nil {
+			faults = append(faults, fmt.Errorf("debounce rule %d: %w", i+1, err))
+		}
+	}
+	if c, ok := cfg.Queue.(interface{ Claims() queue.Claims }); ok && len(cfg.Debounce) > 0 && !c.Claims().Debounce {
+		faults = append(faults, errors.New("this queue does not claim to debounce: leave the rules out, or use another backend"))
 	}
 	if cfg.PublicURL != "" && !strings.HasPrefix(cfg.PublicURL, "http://") && !strings.HasPrefix(cfg.PublicURL, "https://") {
 		faults = append(faults, fmt.Errorf("PublicURL %q must begin with http:// or https://", cfg.PublicURL))
@@ -234,6 +244,7 @@ func (rc *Receiver) accept(w http.ResponseWriter, r *http.Request, ep *endpoint)
 	for i := range jobs {
 		jobs[i].Provider, jobs[i].ReceivedAt = ep.name, now
 		jobs[i].Lane = laneOf(rc.cfg.Lanes, ep.name, jobs[i].Type)
+		jobs[i].Debounce = debounceOf(rc.cfg.Debounce, &jobs[i])
 	}
 	return rc.enqueue(r.Context(), jobs)
 }

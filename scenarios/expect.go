@@ -14,7 +14,7 @@ import (
 var alwaysJudged = []string{"no-loss", "no-double-effect", "no-unexpected-effect", "no-forgery", "drained"}
 
 // expectations are the invariants that are judged only if listed.
-var expectations = []string{"delivered", "dead-letters-accounted", "availability", "recovery", "latency"}
+var expectations = []string{"delivered", "dead-letters-accounted", "ordered", "debounce-final", "debounce-bounds", "availability", "recovery", "latency"}
 
 // percentile is a key such as p99 or p99.9.
 var percentile = regexp.MustCompile(`^p([0-9]+(?:\.[0-9]+)?)$`)
@@ -67,12 +67,14 @@ func (d *decoder) expectation(key, limit *yaml.Node, e *Expect) {
 		read(limit)
 	}
 	switch key.Value {
-	case "delivered":
+	case "delivered", "ordered", "debounce-final":
 		if limit != nil {
-			d.fail(limit, "delivered takes no limit", "write - delivered")
+			d.fail(limit, key.Value+" takes no limit", "write - "+key.Value)
 			return
 		}
-		e.Delivered = true
+		*map[string]*bool{"delivered": &e.Delivered, "ordered": &e.Ordered, "debounce-final": &e.DebounceFinal}[key.Value] = true
+	case "debounce-bounds":
+		needs(func(n *yaml.Node) { e.DebounceBounds = d.debounceBounds(n) }, "debounce-bounds: {quiet: 1s, max_wait: 3s, slack: 2s}")
 	case "dead-letters-accounted":
 		allowed := 0
 		if limit != nil {
@@ -148,4 +150,23 @@ func (d *decoder) percentileField(key *yaml.Node, limits *[]Latency) []field {
 			*limits = append(*limits, l)
 		}
 	}}}
+}
+
+// debounceBounds reads {quiet: 1s, max_wait: 3s, slack: 2s}.
+func (d *decoder) debounceBounds(n *yaml.Node) *DebounceBounds {
+	b := &DebounceBounds{Slack: 2 * time.Second}
+	s := d.mapping(n, []field{
+		{"quiet", true, d.duration(&b.Quiet, time.Millisecond)},
+		{"max_wait", true, d.duration(&b.MaxWait, time.Millisecond)},
+		{"slack", false, d.duration(&b.Slack, time.Millisecond)},
+	})
+	d.waits(s, b.Quiet, b.MaxWait)
+	return b
+}
+
+// waits compares a quiet window with the longest wait.
+func (d *decoder) waits(s section, quiet, longest time.Duration) {
+	if s.good("quiet", "max_wait") && longest < quiet {
+		s.breaks("max_wait", fmt.Sprintf("max_wait is %v, less than quiet (%v)", longest, quiet), "raise max_wait or lower quiet")
+	}
 }

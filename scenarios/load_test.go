@@ -57,7 +57,9 @@ segments:
   - {name: night, until: "09:00", scale: 600}
   - {name: day, until: 24:00, scale: 60, gated: true}
 steps: [PUT order, POST email]
-pipeline: {receivers: 3, workers: 4, concurrency: 8, lease: 10s, backoff: 250ms, max_backoff: 1m30s, attempts: 12}
+pipeline: {receivers: 3, workers: 4, concurrency: 8, lease: 10s, backoff: 250ms, max_backoff: 1m30s, attempts: 12,
+  lanes: [{name: orders, events: "shopify/orders/*", concurrency: 3}, {name: rest, events: "*/*"}],
+  debounce: [{events: stripe/*, quiet: 1s, max_wait: 3s, edge: both}]}
 chaos:
   - {fault: worker.kill, segment: night, at: 1s, for: 300ms, every: 2s, times: 3}
   - fault: queue.hold
@@ -74,6 +76,9 @@ expect:
   - recovery: 10s
   - latency: {of: ack, p99: 10ms, p99.9: 20ms}
   - latency: {of: effect, p50: 1s}
+  - ordered
+  - debounce-final
+  - debounce-bounds: {quiet: 1s, max_wait: 3s, slack: 500ms}
 `
 
 func TestLoadEverything(t *testing.T) {
@@ -108,25 +113,27 @@ func TestLoadEverything(t *testing.T) {
 		Pipeline: scenarios.Pipeline{
 			Receivers: 3, Workers: 4, Concurrency: 8, Lease: 10 * time.Second,
 			Backoff: 250 * time.Millisecond, MaxBackoff: 90 * time.Second, Attempts: 12,
+			Lanes:    []scenarios.Lane{{Name: "orders", Provider: "shopify", Type: "orders/*", Concurrency: 3}, {Name: "rest", Concurrency: 8}},
+			Debounce: []scenarios.Debounce{{Provider: "stripe", Quiet: time.Second, MaxWait: 3 * time.Second, Edge: "both"}},
 		},
 		Chaos: []scenarios.Fault{
 			{
 				Name: "worker.kill", Segment: 0, At: time.Second, For: 300 * time.Millisecond, Every: 2 * time.Second, Times: 3,
-				Params: map[string]scenarios.Param{}, Line: 24,
+				Params: map[string]scenarios.Param{}, Line: 26,
 			},
 			{
-				Name: "queue.hold", Segment: 1, For: 1500 * time.Millisecond, Times: 1, Line: 25,
+				Name: "queue.hold", Segment: 1, For: 1500 * time.Millisecond, Times: 1, Line: 27,
 				Params: map[string]scenarios.Param{"kill_after": {Kind: scenarios.DurationParam, Duration: 500 * time.Millisecond}},
 			},
 			{
-				Name: "worker.kill-at-effect", Segment: 0, For: 2 * time.Second, Times: 1, Line: 29,
+				Name: "worker.kill-at-effect", Segment: 0, For: 2 * time.Second, Times: 1, Line: 31,
 				Params: map[string]scenarios.Param{
 					"moment": {Kind: scenarios.TextParam, Text: "after"},
 					"calls":  {Kind: scenarios.NumberParam, Number: 2},
 				},
 			},
 			{
-				Name: "downstream.throttle", Segment: 0, For: 2 * time.Second, Times: 1, Line: 30,
+				Name: "downstream.throttle", Segment: 0, For: 2 * time.Second, Times: 1, Line: 32,
 				Params: map[string]scenarios.Param{
 					"share":       {Kind: scenarios.ShareParam, Number: 0.3},
 					"retry_after": {Kind: scenarios.DurationParam},
@@ -136,6 +143,7 @@ func TestLoadEverything(t *testing.T) {
 		Drain: scenarios.Drain{Limit: time.Minute, Quiet: 10 * time.Second},
 		Expect: scenarios.Expect{
 			Delivered: true, DeadLettersAccounted: &three, Availability: 0.99, Recovery: 10 * time.Second,
+			Ordered: true, DebounceFinal: true, DebounceBounds: &scenarios.DebounceBounds{Quiet: time.Second, MaxWait: 3 * time.Second, Slack: 500 * time.Millisecond},
 			Latency: []scenarios.Latency{
 				{Of: "ack", Percentile: 99, Limit: 10 * time.Millisecond},
 				{Of: "ack", Percentile: 99.9, Limit: 20 * time.Millisecond},

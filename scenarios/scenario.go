@@ -79,7 +79,7 @@ type Inject struct {
 	Duplicates, NewIDDuplicates float64
 	// OutOfOrder are held back until a newer version of their resource was sent.
 	OutOfOrder float64
-	// Forged have a wrong key, an altered body or no signature; Expired a valid one that is too old, where the provider's rule knows an age.
+	// Forged have a wrong key, an altered body, no signature, or, where the provider's rule refuses that, one from the future; Expired a valid one that is too old, where the provider's rule knows an age.
 	Forged, Expired float64
 	// Malformed are correctly signed and not parseable.
 	Malformed float64
@@ -135,6 +135,26 @@ type Pipeline struct {
 	// Backoff is the wait after the first failure; it doubles up to MaxBackoff. Attempts is the number of tries before a job is dead.
 	Backoff, MaxBackoff time.Duration
 	Attempts            int
+	// Lanes are the lines beside the default one, Debounce what is debounced; the first that fits an event decides.
+	Lanes    []Lane
+	Debounce []Debounce
+}
+
+// Lane is a line of its own for some events.
+type Lane struct {
+	Name string
+	// Provider and Type say which events, "" is any; in a type * stands for anything.
+	Provider, Type string
+	// Concurrency is how many jobs of it a worker handles at once.
+	Concurrency int
+}
+
+// Debounce makes some events updates of which only the newest of a resource is worked on.
+type Debounce struct {
+	Provider, Type string
+	Quiet, MaxWait time.Duration
+	// Edge is "trailing", "leading" or "both".
+	Edge string
 }
 
 // Fault is one step of the chaos: what, where in the day, how long, how often.
@@ -186,8 +206,14 @@ type Expect struct {
 	// Availability is the least share of genuine attempts that succeed, 0 if not listed. Recovery is a limit, 0 if not listed.
 	Availability float64
 	Recovery     time.Duration
-	Latency      []Latency
+	// Ordered and DebounceFinal: listed. DebounceBounds is nil if not listed.
+	Ordered, DebounceFinal bool
+	DebounceBounds         *DebounceBounds
+	Latency                []Latency
 }
+
+// DebounceBounds are when effects of debounced events may come, in real time: after Quiet or MaxWait, and no later than MaxWait and Slack.
+type DebounceBounds struct{ Quiet, MaxWait, Slack time.Duration }
 
 // Latency is one limit on a percentile of "ack" or "effect".
 type Latency struct {

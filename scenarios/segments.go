@@ -66,6 +66,8 @@ func (d *decoder) pipeline(n *yaml.Node, p *Pipeline) {
 		{"backoff", false, d.duration(&p.Backoff, time.Millisecond)},
 		{"max_backoff", false, d.duration(&p.MaxBackoff, time.Millisecond)},
 		{"attempts", false, whole(d, &p.Attempts, 1, maxAttempts)},
+		{"lanes", false, func(n *yaml.Node) { p.Lanes = d.lanes(n) }},
+		{"debounce", false, func(n *yaml.Node) { p.Debounce = d.debounce(n) }},
 	})
 	if s.good("backoff", "max_backoff") && p.MaxBackoff < p.Backoff {
 		s.breaks("max_backoff", fmt.Sprintf("max_backoff is %v, less than backoff (%v)", p.MaxBackoff, p.Backoff), "raise max_backoff or lower backoff")

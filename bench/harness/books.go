@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -20,10 +21,13 @@ type books struct {
 	index      *index
 	events     []eventState
 	deliveries []deliveryState
-	tally      Tally
-	acks       *hdrhistogram.Histogram
-	lastAck    time.Duration
-	err        error
+	// updates are the events of which only the latest version of a resource matters, versions the resources of those.
+	updates  map[uint32]updateOf
+	versions map[uint32]*versions
+	tally    Tally
+	acks     *hdrhistogram.Histogram
+	lastAck  time.Duration
+	err      error
 }
 
 // eventState is what the harness remembers of an event: a bit per step taken, and flags.
@@ -40,7 +44,18 @@ const (
 	statePoison
 	statePhantom
 	stateDead
+	// stateSuperseded: a newer version of its resource was done, and only the latest matters.
+	stateSuperseded
 )
+
+type updateOf struct{ resource, version uint32 }
+
+// versions is what is known of a resource of which only the latest version matters.
+type versions struct {
+	done    bool
+	newest  uint32   // the highest version that was done
+	waiting []uint32 // acked events that are not done
+}
 
 type deliveryState struct {
 	first uint32
@@ -66,6 +81,8 @@ func newBooks(w *ledger.Writer, expected int, steps uint8) *books {
 		allSteps: steps,
 		index:    newIndex(expected + expected/16),
 		events:   make([]eventState, 0, expected+expected/64+64),
+		updates:  make(map[uint32]updateOf),
+		versions: make(map[uint32]*versions),
 		acks:     hdrhistogram.New(1, int64(time.Hour/time.Microsecond), 2),
 	}
 }
@@ -83,6 +100,12 @@ func (b *books) Event(e ledger.Event) {
 	}
 	if e.Flags&ledger.Phantom != 0 {
 		s.flags |= statePhantom
+	}
+	if e.Flags&ledger.Latest != 0 {
+		b.updates[e.Number] = updateOf{e.Resource, e.Version}
+		if b.versions[e.Resource] == nil {
+			b.versions[e.Resource] = &versions{}
+		}
 	}
 	b.ledger.Event(e)
 }
@@ -149,13 +172,14 @@ func (b *books) acked(a ledger.Attempt) {
 		s.flags |= stateAcked
 		b.tally.Acked++
 		b.outstanding(s, +1)
+		b.awaitUpdate(d.first + i)
 	}
 }
 
 // outstanding adds n to the backlog that s belongs to, unless s is accounted for.
 func (b *books) outstanding(s *eventState, n int64) {
 	switch {
-	case b.applied(s) || s.flags&stateDead != 0:
+	case b.applied(s) || s.flags&(stateDead|stateSuperseded) != 0:
 	case s.flags&statePoison != 0:
 		b.tally.PoisonPending += n
 	default:
@@ -184,9 +208,54 @@ func (b *books) Call(c ledger.Call) {
 	if s.flags&stateAcked != 0 {
 		b.outstanding(s, +1)
 	}
-	if b.applied(s) && s.flags&stateBorn != 0 {
+	if !b.applied(s) {
+		return
+	}
+	if s.flags&stateBorn != 0 {
 		b.tally.Applied++
 	}
+	b.updateDone(c.Event)
+}
+
+// awaitUpdate notes an acked event that a newer version may answer for, or has answered for.
+func (b *books) awaitUpdate(n uint32) {
+	u, ok := b.updates[n]
+	if !ok {
+		return
+	}
+	v := b.versions[u.resource]
+	if v.done && v.newest >= u.version {
+		b.supersede(n)
+		return
+	}
+	v.waiting = append(v.waiting, n)
+}
+
+// updateDone accounts for the older versions of a resource.
+func (b *books) updateDone(n uint32) {
+	u, ok := b.updates[n]
+	if !ok {
+		return
+	}
+	v := b.versions[u.resource]
+	v.done, v.newest = true, max(v.newest, u.version)
+	v.waiting = slices.DeleteFunc(v.waiting, func(n uint32) bool {
+		if b.updates[n].version > v.newest {
+			return false
+		}
+		b.supersede(n)
+		return true
+	})
+}
+
+// supersede takes an acked event out of the backlog, unless it is accounted for.
+func (b *books) supersede(n uint32) {
+	s := b.event(n)
+	if b.applied(s) || s.flags&stateSuperseded != 0 {
+		return
+	}
+	b.outstanding(s, -1)
+	s.flags |= stateSuperseded
 }
 
 // dead notes that an event was found in the target's dead-letter list, with the right hash.

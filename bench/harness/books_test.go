@@ -2,6 +2,7 @@ package harness
 
 import (
 	"bytes"
+	"slices"
 	"testing"
 
 	"floodproof/reports/ledger"
@@ -57,6 +58,42 @@ func TestTally(t *testing.T) {
 		{"poison", []record{ledger.Event{Number: 1, ID: "one", Flags: ledger.Poison}, sent, acked}, Tally{Born: 1, Acked: 1, PoisonPending: 1, Attempts: 1}},
 		{"poison, dead", []record{ledger.Event{Number: 1, ID: "one", Flags: ledger.Poison}, sent, acked, uint32(1), uint32(1)}, Tally{Born: 1, Acked: 1, Dead: 1, Attempts: 1}},
 		{"forged", []record{one, ledger.Delivery{Number: 0, Class: ledger.Forged, First: 1, Count: 1}, acked}, Tally{Attempts: 1}},
+	} {
+		got := testBooks(t, c.records...).Tally()
+		got.AckP99 = 0
+		if got != c.want {
+			t.Errorf("%s: tally %+v, want %+v", c.name, got, c.want)
+		}
+	}
+}
+
+// TestTallySuperseded: of updates, what a newer version answers for is not waited for, whichever came first.
+func TestTallySuperseded(t *testing.T) {
+	var old, newer []record
+	for i, version := range []uint32{1, 2} {
+		n := uint32(i + 1)
+		list := []record{
+			ledger.Event{Number: n, ID: string(rune('a' + i)), Flags: ledger.Latest, Resource: 7, Version: version},
+			ledger.Delivery{Number: n, Class: ledger.Genuine, First: n, Count: 1},
+			ledger.Attempt{Delivery: n, Try: 1, Result: ledger.OK},
+		}
+		if version == 1 {
+			old = list
+		} else {
+			newer = list
+		}
+	}
+	oldTook, newerTook := ledger.Call{Event: 1, Outcome: ledger.Took}, ledger.Call{Event: 2, Outcome: ledger.Took}
+	for _, c := range []struct {
+		name    string
+		records []record
+		want    Tally
+	}{
+		{"both wait", slices.Concat(old, newer), Tally{Born: 2, Acked: 2, Pending: 2, Attempts: 2}},
+		{"the older is done", slices.Concat(old, newer, []record{oldTook}), Tally{Born: 2, Acked: 2, Applied: 1, Pending: 1, Attempts: 2}},
+		{"the newer is done", slices.Concat(old, newer, []record{newerTook}), Tally{Born: 2, Acked: 2, Applied: 1, Attempts: 2}},
+		{"the newer was done before", slices.Concat(newer, []record{newerTook}, old), Tally{Born: 2, Acked: 2, Applied: 1, Attempts: 2}},
+		{"the older is done all the same", slices.Concat(old, newer, []record{newerTook, oldTook}), Tally{Born: 2, Acked: 2, Applied: 2, Attempts: 2}},
 	} {
 		got := testBooks(t, c.records...).Tally()
 		got.AckP99 = 0

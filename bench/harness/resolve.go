@@ -187,6 +187,7 @@ func expect(s *scenarios.Scenario) ledger.Expect {
 	e := s.Expect
 	x := ledger.Expect{
 		Steps: uint64(expectedSteps(s.Steps)), Delivered: e.Delivered, DeadLettersAccounted: e.DeadLettersAccounted,
+		Ordered: e.Ordered, DebounceFinal: e.DebounceFinal, DebounceBounds: (*ledger.DebounceBounds)(e.DebounceBounds),
 		Availability: e.Availability, Recovery: e.Recovery,
 	}
 	for _, l := range e.Latency {

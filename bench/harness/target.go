@@ -117,7 +117,8 @@ func (t *referenceTarget) start(ctx context.Context, env []string) error {
 }
 
 func (t *referenceTarget) receiverArgs() []string {
-	return append([]string{"node", "receiver", "--addr", t.port.addr}, t.queueArgs(chaos.LinkReceiverQueue)...)
+	args := append([]string{"node", "receiver", "--addr", t.port.addr}, rulesOf(t.plan.Scenario.Pipeline).args()...)
+	return append(args, t.queueArgs(chaos.LinkReceiverQueue)...)
 }
 
 func (t *referenceTarget) workerArgs() []string {
@@ -133,6 +134,7 @@ func (t *referenceTarget) workerArgs() []string {
 		}
 		args = append(args, "--steps", strings.Join(list, ","))
 	}
+	args = append(args, rulesOf(p).args()...)
 	return append(args, t.queueArgs(chaos.LinkWorkerQueue)...)
 }
 

@@ -60,16 +60,28 @@ type Segment struct {
 type Expect struct {
 	// Steps is how many steps an event's effect has, as a bit set over Header.Steps (bit 0 = the unnamed step).
 	Steps uint64 `json:"steps"`
-	// Delivered, Ordered, ... : listed under `expect:`.
+	// Delivered: listed under `expect:`.
 	Delivered bool `json:"delivered"`
 	// DeadLettersAccounted is nil when not listed; else the number of dead letters that are not poison and are allowed.
 	DeadLettersAccounted *int `json:"dead_letters_accounted"`
+	// Ordered and DebounceFinal: listed. DebounceBounds is nil when not listed.
+	Ordered        bool            `json:"ordered"`
+	DebounceFinal  bool            `json:"debounce_final"`
+	DebounceBounds *DebounceBounds `json:"debounce_bounds"`
 	// Availability is the least share of genuine attempts that succeed, 0 when not listed.
 	Availability float64 `json:"availability"`
 	// Recovery is the longest time from the last heal to an empty backlog, 0 when not listed.
 	Recovery time.Duration `json:"recovery"`
 	// Latency are the limits.
 	Latency []LatencyLimit `json:"latency"`
+}
+
+// DebounceBounds are when effects of debounced events may come, in real time.
+type DebounceBounds struct {
+	// Quiet is the window, MaxWait the longest wait, and Slack what more may pass.
+	Quiet   time.Duration `json:"quiet"`
+	MaxWait time.Duration `json:"max_wait"`
+	Slack   time.Duration `json:"slack"`
 }
 
 // LatencyLimit is one listed latency expectation.

@@ -51,9 +51,13 @@ type picks struct {
 }
 
 // wanted is the set of all events that a finding may name.
-func (p *picks) wanted() map[uint32]bool {
+func (h *History) wanted() map[uint32]bool {
 	w := map[uint32]bool{}
-	for _, list := range []pick{p.lost, p.doubled, p.unexpected, p.forgedAccepted, p.forgedEffects, p.undelivered, p.dead} {
+	p, o := &h.picks, &h.order
+	for _, list := range []pick{
+		p.lost, p.doubled, p.unexpected, p.forgedAccepted, p.forgedEffects, p.undelivered, p.dead,
+		o.backwards.picked, o.stale.picked, o.early.picked, o.late.picked,
+	} {
 		for _, n := range list {
 			w[n] = true
 		}

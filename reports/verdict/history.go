@@ -63,6 +63,7 @@ type History struct {
 	picks  picks
 	names  names
 	dist   *distributions
+	order  order
 }
 
 // playedSegment is when a segment was played, in microseconds; -1 stands for a mark that is not there.
@@ -108,7 +109,8 @@ func fold(r io.Reader) (*History, error) {
 		h.firstDue = 0
 	}
 	h.settle()
-	h.names.resolve(src, h.picks.wanted())
+	h.measureOrder()
+	h.names.resolve(src, h.wanted())
 	h.dist = h.measure()
 	return h, nil
 }

@@ -240,7 +240,8 @@ func TestDescriptions(t *testing.T) {
 		described[d.Name] = true
 	}
 	h := wholeHistory()
-	h.header.Expect = ledger.Expect{Delivered: true, DeadLettersAccounted: new(0), Availability: 1, Recovery: 1, Latency: []ledger.LatencyLimit{{Of: "ack", Percentile: 99.9}}}
+	h.header.Expect = ledger.Expect{Delivered: true, DeadLettersAccounted: new(0), Availability: 1, Recovery: 1, Latency: []ledger.LatencyLimit{{Of: "ack", Percentile: 99.9}},
+		Ordered: true, DebounceFinal: true, DebounceBounds: &ledger.DebounceBounds{}}
 	h.faults = map[uint32]*occurrence{0: {}}
 	h.counts.Events = 1
 	asked := map[string]bool{}

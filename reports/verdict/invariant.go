@@ -34,6 +34,9 @@ func Invariants() []Description {
 		{"no-forgery", true, "no forged delivery was answered with success, and no id that only forgeries carried took effect"},
 		{"delivered", false, "no event of a provider that retries was refused or undelivered; providers that never retry are counted apart"},
 		{"dead-letters-accounted", false, "the dead-letter list shows nothing but poison, and as many others as the scenario allows"},
+		{"ordered", false, "the effects of one resource never go back in version"},
+		{"debounce-final", false, "for types of which only the latest matters, the last effect of a resource is that of its highest acked version"},
+		{"debounce-bounds", false, "for such types, an effect comes after the quiet window or the longest wait, and no later than that and some slack"},
 		{"availability", false, "the share of attempts of genuine deliveries that succeeded reaches the limit"},
 		{"recovery", false, "from the last heal until no backlog was left took no longer than the limit"},
 		{"latency", false, "a percentile of ack or effect latency in gated segments, measured from the due time, is within its limit"},
@@ -51,6 +54,15 @@ func invariantsOf(h *History) []Invariant {
 	}
 	if x.DeadLettersAccounted != nil {
 		list = append(list, deadLettersAccounted{allowed: *x.DeadLettersAccounted})
+	}
+	if x.Ordered {
+		list = append(list, ordered{})
+	}
+	if x.DebounceFinal {
+		list = append(list, debounceFinal{})
+	}
+	if x.DebounceBounds != nil {
+		list = append(list, debounceBounds{*x.DebounceBounds})
 	}
 	if x.Availability != 0 {
 		list = append(list, availability{least: x.Availability})

@@ -379,7 +379,7 @@ func TestInvariantFixtures(t *testing.T) {
 
 func fixtures() []fixture {
 	var all []fixture
-	for _, list := range [][]fixture{lossFixtures, wholeFixtures, deadFixtures, recoveryFixtures, exercisedFixtures, latencyFixtures} {
+	for _, list := range [][]fixture{lossFixtures, wholeFixtures, deadFixtures, recoveryFixtures, exercisedFixtures, latencyFixtures, orderFixtures} {
 		all = append(all, list...)
 	}
 	return all
