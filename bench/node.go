@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"floodproof/bench/harness"
+	"floodproof/chaos/cutfs"
 	"floodproof/reference"
 	"floodproof/reference/queue"
 	"floodproof/reference/queue/nats/child"
@@ -28,7 +29,7 @@ type parts struct {
 
 // open opens the queue of a node.
 func (p *Program) open(ctx context.Context, f nodeFlags) (queue.Queue, error) {
-	store, err := harness.OpenBackend(ctx, f.backend, harness.BackendOptions{Dir: f.dir, Address: f.address, Namespace: f.namespace, Lease: f.lease})
+	store, err := harness.OpenBackend(ctx, f.backend, harness.BackendOptions{Dir: f.dir, Address: os.Getenv(harness.AddressVariable), Namespace: f.namespace, Lease: f.lease})
 	if err != nil || p.parts.queue == nil {
 		return store, err
 	}
@@ -38,7 +39,7 @@ func (p *Program) open(ctx context.Context, f nodeFlags) (queue.Queue, error) {
 // nodeFlags are what the processes of the pipeline are told. Secrets and the sink's address come from the environment.
 type nodeFlags struct {
 	name, backend, dir, addr string
-	address, namespace       string
+	namespace                string
 	lease                    time.Duration
 	concurrency, attempts    int
 	backoff, maxBackoff      time.Duration
@@ -49,7 +50,6 @@ func (f *nodeFlags) register(fs *flag.FlagSet) {
 	fs.StringVar(&f.name, "name", "", "name in logs")
 	fs.StringVar(&f.backend, "backend", harness.DefaultBackend, "queue backend")
 	fs.StringVar(&f.dir, "dir", "", "directory of an embedded backend")
-	fs.StringVar(&f.address, "address", "", "address of the queue's server")
 	fs.StringVar(&f.namespace, "namespace", "", "name of the queue on that server")
 	fs.StringVar(&f.addr, "addr", "127.0.0.1:0", "address to listen on")
 	fs.DurationVar(&f.lease, "lease", 30*time.Second, "how long a job belongs to a worker")
@@ -65,13 +65,15 @@ func (f *nodeFlags) register(fs *flag.FlagSet) {
 // ends: then whoever started it is gone.
 func nodeVerb(ctx context.Context, p *Program, args []string) (int, error) {
 	if len(args) == 0 {
-		return ExitUsage, usagef("roles: receiver, worker, guard, nats", "node: no role given")
+		return ExitUsage, usagef("roles: receiver, worker, guard, nats, cutfs", "node: no role given")
 	}
 	switch args[0] {
 	case "guard":
 		return ExitPass, harness.Guard(p.Stdin)
 	case "nats": // the server that is built in
 		return child.Main(args[1:]), nil
+	case "cutfs": // the file system whose power is cut
+		return ExitPass, cutfs.ServeStdin(ctx)
 	}
 	var f nodeFlags
 	fs := p.flags("node", "node ROLE [flags]")
@@ -91,7 +93,7 @@ func nodeVerb(ctx context.Context, p *Program, args []string) (int, error) {
 	case "worker":
 		return ExitPass, p.worker(ctx, f)
 	default:
-		return ExitUsage, usagef("roles: receiver, worker, guard, nats", "node: unknown role %q", args[0])
+		return ExitUsage, usagef("roles: receiver, worker, guard, nats, cutfs", "node: unknown role %q", args[0])
 	}
 }
 

@@ -90,6 +90,7 @@ func (k Kind) Check(p Params) error {
 func Catalog() []Kind {
 	kinds := []Kind{
 		brokerKillKind(),
+		powerCutKind(),
 		downstreamOutageKind(),
 		downstreamResetKind(),
 		downstreamThrottleKind(),

@@ -49,7 +49,7 @@ func TestCatalogIsWhole(t *testing.T) {
 		}
 	}
 	want := []string{
-		"broker.kill", "broker.pause", "downstream.outage", "downstream.reset-after-effect", "downstream.throttle", "net.black-hole", "net.cut-reply", "net.delay", "net.half-open", "net.hang", "net.refuse", "net.reset", "net.slice", "net.stall", "net.throttle", "queue.hold", "receiver.kill", "receiver.pause", "worker.kill", "worker.kill-at-effect", "worker.pause",
+		"broker.kill", "broker.pause", "disk.power-cut", "downstream.outage", "downstream.reset-after-effect", "downstream.throttle", "net.black-hole", "net.cut-reply", "net.delay", "net.half-open", "net.hang", "net.refuse", "net.reset", "net.slice", "net.stall", "net.throttle", "queue.hold", "receiver.kill", "receiver.pause", "worker.kill", "worker.kill-at-effect", "worker.pause",
 	}
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Errorf("names (-want +got):\n%s", diff)
@@ -62,7 +62,7 @@ func TestSides(t *testing.T) {
 		"downstream.outage": ledger.Downstream, "downstream.reset-after-effect": ledger.Downstream, "downstream.throttle": ledger.Downstream,
 		"net.black-hole": ledger.Broker, "net.cut-reply": ledger.Broker, "net.delay": ledger.Ingress, "net.half-open": ledger.Broker, "net.hang": ledger.Ingress,
 		"net.refuse": ledger.Ingress, "net.reset": ledger.Broker, "net.slice": ledger.Ingress, "net.stall": ledger.Broker, "net.throttle": ledger.Ingress,
-		"broker.kill": ledger.Broker, "broker.pause": ledger.Broker, "receiver.pause": ledger.Receiver, "worker.pause": ledger.Worker,
+		"disk.power-cut": ledger.Disk, "broker.kill": ledger.Broker, "broker.pause": ledger.Broker, "receiver.pause": ledger.Receiver, "worker.pause": ledger.Worker,
 		"queue.hold": ledger.Broker, "receiver.kill": ledger.Receiver, "worker.kill": ledger.Worker, "worker.kill-at-effect": ledger.Worker,
 	}
 	got := make(map[string]ledger.Side)

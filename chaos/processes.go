@@ -58,6 +58,13 @@ type lottery struct {
 
 func newLottery(r *rand.Rand) *lottery { return &lottery{rand: fork(r)} }
 
+// number returns any number.
+func (l *lottery) number() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.rand.Uint64()
+}
+
 // perm returns the numbers below n in random order.
 func (l *lottery) perm(n int) []int {
 	l.mu.Lock()

@@ -34,7 +34,7 @@ func shippedVocabulary() scenarios.Vocabulary {
 	text, number, duration := scenarios.TextParam, scenarios.NumberParam, scenarios.DurationParam
 	for name, params := range map[string]map[string]scenarios.ParamKind{
 		"net.cut-reply": {"byte": number}, "net.reset": {}, "net.stall": {}, "net.half-open": {}, "net.delay": {"delay": duration, "jitter": duration},
-		"broker.kill": {}, "broker.pause": {}, "worker.pause": {}, "receiver.pause": {}, "net.slice": {"bytes": number, "pause": duration}, "net.throttle": {"rate": number}, "net.refuse": {}, "net.hang": {}, "net.black-hole": {},
+		"disk.power-cut": {"model": text}, "broker.kill": {}, "broker.pause": {}, "worker.pause": {}, "receiver.pause": {}, "net.slice": {"bytes": number, "pause": duration}, "net.throttle": {"rate": number}, "net.refuse": {}, "net.hang": {}, "net.black-hole": {},
 	} {
 		params["link"] = text
 		v.Faults[name] = params
@@ -46,7 +46,7 @@ func shippedVocabulary() scenarios.Vocabulary {
 }
 
 func TestShippedScenarios(t *testing.T) {
-	if diff := cmp.Diff([]string{"10k-day", "1m-day", "broker", "debounce", "network", "order", "providers", "smoke"}, scenarios.Names()); diff != "" {
+	if diff := cmp.Diff([]string{"10k-day", "1m-day", "broker", "debounce", "network", "order", "power", "providers", "smoke"}, scenarios.Names()); diff != "" {
 		t.Errorf("names differ (-want +got):\n%s", diff)
 	}
 	for _, name := range scenarios.Names() {
@@ -237,8 +237,8 @@ func TestResolve(t *testing.T) {
 	}
 	tests := []struct{ name, want string }{
 		{"smok", `unknown scenario "smok"; did you mean "smoke"? (a path to a file ends with .yaml)`},
-		{"everything", `unknown scenario "everything"; known scenarios: 10k-day, 1m-day, broker, debounce, network, order, providers, smoke (a path to a file ends with .yaml)`},
-		{"", `unknown scenario ""; known scenarios: 10k-day, 1m-day, broker, debounce, network, order, providers, smoke (a path to a file ends with .yaml)`},
+		{"everything", `unknown scenario "everything"; known scenarios: 10k-day, 1m-day, broker, debounce, network, order, power, providers, smoke (a path to a file ends with .yaml)`},
+		{"", `unknown scenario ""; known scenarios: 10k-day, 1m-day, broker, debounce, network, order, power, providers, smoke (a path to a file ends with .yaml)`},
 	}
 	for _, tt := range tests {
 		_, _, err := scenarios.Resolve(tt.name)

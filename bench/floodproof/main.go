@@ -7,6 +7,8 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/redis/go-redis/v9/logging"
+
 	"floodproof/bench"
 )
 
@@ -14,6 +16,7 @@ import (
 var version, commit string
 
 func main() {
+	logging.Disable() // go-redis prints a line for each connection that fails; whoever calls it gets an error
 	ctx, stop := interruptible(context.Background())
 	program := bench.Program{
 		Args: os.Args[1:], Arg0: os.Args[0],

@@ -6,14 +6,14 @@ import (
 	"testing"
 )
 
-// disk is a file that waits until it is let go, and fails if it is full.
-type disk struct {
+// slowDisk is a file that waits until it is let go, and fails if it is full.
+type slowDisk struct {
 	bytes.Buffer
 	let  chan struct{}
 	full error
 }
 
-func (d *disk) Write(p []byte) (int, error) {
+func (d *slowDisk) Write(p []byte) (int, error) {
 	<-d.let
 	if d.full != nil {
 		return 0, d.full
@@ -21,10 +21,10 @@ func (d *disk) Write(p []byte) (int, error) {
 	return d.Buffer.Write(p)
 }
 
-func (d *disk) Close() error { return nil }
+func (d *slowDisk) Close() error { return nil }
 
 func TestWriteBehindDoesNotWaitForTheDisk(t *testing.T) {
-	d := &disk{let: make(chan struct{})}
+	d := &slowDisk{let: make(chan struct{})}
 	b := writeBehind(d)
 	block := []byte("one ")
 	for range 3 {
@@ -44,7 +44,7 @@ func TestWriteBehindDoesNotWaitForTheDisk(t *testing.T) {
 
 func TestWriteBehindReportsAFullDisk(t *testing.T) {
 	full := errors.New("no space left on device")
-	d := &disk{let: make(chan struct{}), full: full}
+	d := &slowDisk{let: make(chan struct{}), full: full}
 	close(d.let)
 	b := writeBehind(d)
 	if _, err := b.Write([]byte("x")); err != nil && !errors.Is(err, full) {

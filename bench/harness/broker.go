@@ -21,8 +21,8 @@ type broker struct {
 	server  *server.Server // nil if it is the user's own
 }
 
-// openBroker finds the server of a backend, by the user's address or by starting one below dir; nil if the backend needs none.
-func openBroker(ctx context.Context, p *Plan, g *guard, dir string) (*broker, error) {
+// openBroker finds the server of a backend, by the user's address or by starting one below dir, which prints into the file logs; nil if the backend needs none.
+func openBroker(ctx context.Context, p *Plan, g *guard, dir, logs string) (*broker, error) {
 	b, err := findBackend(p.Backend)
 	if err != nil || b.Server == nil {
 		return nil, err
@@ -31,7 +31,7 @@ func openBroker(ctx context.Context, p *Plan, g *guard, dir string) (*broker, er
 	if address := os.Getenv(kind.Variable); address != "" {
 		return &broker{address: address}, nil
 	}
-	s, err := server.Config{Dir: filepath.Join(dir, "broker"), Settings: b.Settings, Began: g.group, Ended: g.gone}.Start(ctx, kind)
+	s, err := server.Config{Dir: filepath.Join(dir, "broker"), Log: logs, Settings: b.Settings, Began: g.group, Ended: g.gone}.Start(ctx, kind)
 	if errors.Is(err, server.ErrMissing) {
 		err = fmt.Errorf("%w; or set %s to the address of one that runs", err, kind.Variable)
 	}

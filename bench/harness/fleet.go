@@ -32,6 +32,8 @@ type fleet struct {
 	links links
 	// broker is the queue's server, if the run started it.
 	broker *broker
+	// power is the disk under the queue, if a fault of the scenario cuts it.
+	power *power
 
 	mu    sync.Mutex
 	procs []*child

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/shirou/gopsutil/v4/process"
 )
@@ -54,11 +55,22 @@ func Guard(in io.Reader) error {
 		}
 	}
 	for dir := range dirs {
-		if err := os.RemoveAll(dir); err != nil {
+		if err := removePatiently(dir); err != nil {
 			failed = err
 		}
 	}
 	return failed
+}
+
+// removePatiently removes a directory, in which a process that was told to end may still have a mount.
+func removePatiently(dir string) error {
+	for try := 0; ; try++ {
+		err := os.RemoveAll(dir)
+		if err == nil || try == 20 {
+			return err
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
 }
 
 // birthOf is when a process was started, in ms since the epoch, 0 if there is none or the platform does not say.

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"floodproof/chaos"
@@ -29,11 +30,16 @@ type referenceTarget struct {
 	port  *heldPort
 	// dir holds the queue, logs the children's standard error.
 	dir, logs string
-	// store is the runner's own handle on the queue: for depth, dead letters and holding writes, never for work.
+	// store is the runner's own handle on the queue: for depth, dead letters and holding writes, never for work. It is nil while the disk is without power;
+	// whoever uses it holds using, shared.
 	store Store
+	using sync.RWMutex
+	// promises are what the queue claimed when it was opened first.
+	promises queue.Claims
 	// broker is the queue's server, nil if it is embedded. namespace keeps the run's queue apart from others on it.
 	broker    *broker
 	namespace string
+	options   BackendOptions
 	// links stand between its parts; set before start.
 	links links
 	files []*os.File
@@ -45,14 +51,32 @@ func newReferenceTarget(ctx context.Context, p *Plan, f *fleet, dir, logs string
 		return nil, err
 	}
 	t := &referenceTarget{plan: p, fleet: f, port: port, dir: dir, logs: logs, namespace: "floodproof-" + p.RunID}
-	if err := t.openStore(ctx); err != nil {
-		return nil, errors.Join(err, t.broker.close(context.WithoutCancel(ctx)), port.close())
+	err = t.openPower(ctx)
+	if err == nil {
+		err = t.openStore(ctx)
+	}
+	if err != nil {
+		background := context.WithoutCancel(ctx)
+		return nil, errors.Join(err, t.broker.close(background), f.power.close(background), port.close())
 	}
 	return t, nil
 }
 
+// openPower puts the queue on a disk whose power can be cut, if the scenario does that.
+func (t *referenceTarget) openPower(ctx context.Context) error {
+	if !wantsPower(t.plan) {
+		return nil
+	}
+	w, err := openPower(ctx, t.plan, t.dir)
+	if err != nil {
+		return err
+	}
+	w.target, t.fleet.power, t.dir = t, w, w.dir
+	return nil
+}
+
 func (t *referenceTarget) openStore(ctx context.Context) (err error) {
-	if t.broker, err = openBroker(ctx, t.plan, t.fleet.guard, t.dir); err != nil {
+	if t.broker, err = openBroker(ctx, t.plan, t.fleet.guard, t.dir, filepath.Join(t.logs, "broker.log")); err != nil {
 		return err
 	}
 	o := BackendOptions{Dir: t.dir, Namespace: t.namespace, Lease: t.plan.Scenario.Pipeline.Lease}
@@ -62,49 +86,109 @@ func (t *referenceTarget) openStore(ctx context.Context) (err error) {
 			t.fleet.broker = t.broker
 		}
 	}
-	t.store, err = OpenBackend(ctx, t.plan.Backend, o)
+	t.options = o
+	if t.store, err = OpenBackend(ctx, t.plan.Backend, o); err != nil {
+		return err
+	}
+	t.promises = t.store.Claims()
+	return nil
+}
+
+// onDisk are the processes that use the queue's disk: its server, or with an embedded queue everything.
+func (t *referenceTarget) onDisk() []chaos.Process {
+	if t.fleet.broker != nil {
+		return []chaos.Process{t.fleet.broker}
+	}
+	return append(t.fleet.Processes("receiver"), t.fleet.Processes("worker")...)
+}
+
+// letGo gives back the runner's own handle on an embedded queue, and waits for those who use it; openAgain takes it anew.
+func (t *referenceTarget) letGo(ctx context.Context) error {
+	if t.broker != nil {
+		return nil
+	}
+	t.using.Lock()
+	defer t.using.Unlock()
+	if t.store == nil {
+		return nil
+	}
+	err := t.store.Close(ctx)
+	t.store = nil
 	return err
 }
 
-// queueArgs tell a process where the queue is, through the link that leads there.
-func (t *referenceTarget) queueArgs(link string) []string {
+func (t *referenceTarget) openAgain(ctx context.Context) (err error) {
+	if t.broker != nil {
+		return nil
+	}
+	t.using.Lock()
+	defer t.using.Unlock()
+	if t.store == nil {
+		t.store, err = OpenBackend(ctx, t.plan.Backend, t.options)
+	}
+	return err
+}
+
+// Hold implements chaos.Holder for queues that can be held.
+func (t *referenceTarget) Hold(ctx context.Context) (func(context.Context) error, error) {
+	t.using.RLock()
+	defer t.using.RUnlock()
+	h, ok := t.store.(chaos.Holder)
+	if !ok {
+		return nil, errors.New("hold the queue: it has no power")
+	}
+	return h.Hold(ctx)
+}
+
+// queueArgs tell a process where the queue is; queueEnv tells it the address of its server, through the link that leads there: an address can hold a password, and
+// everybody on the machine can read the arguments of a process.
+func (t *referenceTarget) queueArgs() []string {
 	args := []string{"--backend", t.plan.Backend, "--dir", t.dir}
 	if t.broker == nil {
 		return args
+	}
+	return append(args, "--namespace", t.namespace)
+}
+
+func (t *referenceTarget) queueEnv(link string) []string {
+	if t.broker == nil {
+		return nil
 	}
 	address := t.broker.address
 	if host := t.links.address(link, ""); host != "" {
 		address = t.broker.through(host)
 	}
-	return append(args, "--address", address, "--namespace", t.namespace)
+	return []string{AddressVariable + "=" + address}
 }
+
+// AddressVariable is the environment variable in which a process of the pipeline finds the queue's server.
+const AddressVariable = "FLOODPROOF_QUEUE_ADDRESS"
 
 // url is where a provider's deliveries go, at the address where the receivers are reached.
 func (t *referenceTarget) url(address, provider string) string {
 	return "http://" + address + "/webhooks/" + provider
 }
 
-func (t *referenceTarget) claims() queue.Claims { return t.store.Claims() }
+func (t *referenceTarget) claims() queue.Claims { return t.promises }
 
 // holder is the queue as something whose writes can be held, nil if it cannot.
 func (t *referenceTarget) holder() chaos.Holder {
-	h, ok := t.store.(chaos.Holder)
-	if !ok {
+	if _, ok := t.store.(chaos.Holder); !ok {
 		return nil
 	}
-	return h
+	return t
 }
 
 // start starts every process and returns when all are ready. env is added to the environment of each.
 func (t *referenceTarget) start(ctx context.Context, env []string) error {
 	p := t.plan.Scenario.Pipeline
 	for i := range p.Receivers {
-		if err := t.add("receiver", i, env, t.receiverArgs(), t.port.files()); err != nil {
+		if err := t.add("receiver", i, append(t.queueEnv(chaos.LinkReceiverQueue), env...), t.receiverArgs(), t.port.files()); err != nil {
 			return err
 		}
 	}
 	for i := range p.Workers {
-		if err := t.add("worker", i, env, t.workerArgs(), nil); err != nil {
+		if err := t.add("worker", i, append(t.queueEnv(chaos.LinkWorkerQueue), env...), t.workerArgs(), nil); err != nil {
 			return err
 		}
 	}
@@ -118,7 +202,7 @@ func (t *referenceTarget) start(ctx context.Context, env []string) error {
 
 func (t *referenceTarget) receiverArgs() []string {
 	args := append([]string{"node", "receiver", "--addr", t.port.addr}, rulesOf(t.plan.Scenario.Pipeline).args()...)
-	return append(args, t.queueArgs(chaos.LinkReceiverQueue)...)
+	return append(args, t.queueArgs()...)
 }
 
 func (t *referenceTarget) workerArgs() []string {
@@ -135,7 +219,7 @@ func (t *referenceTarget) workerArgs() []string {
 		args = append(args, "--steps", strings.Join(list, ","))
 	}
 	args = append(args, rulesOf(p).args()...)
-	return append(args, t.queueArgs(chaos.LinkWorkerQueue)...)
+	return append(args, t.queueArgs()...)
 }
 
 func (t *referenceTarget) add(role string, i int, env, args []string, extra []*os.File) error {
@@ -160,6 +244,8 @@ func (t *referenceTarget) add(role string, i int, env, args []string, extra []*o
 
 // depth is how many jobs the queue holds that are not finished, -1 if nobody knows.
 func (t *referenceTarget) depth(ctx context.Context) int64 {
+	t.using.RLock()
+	defer t.using.RUnlock()
 	d, ok := t.store.(queue.Depther)
 	if !ok {
 		return -1
@@ -182,12 +268,16 @@ type deadEntry struct {
 
 // listsDeadLetters reports whether the target can show its dead letters; without that no dead letter counts.
 func (t *referenceTarget) listsDeadLetters() bool {
+	t.using.RLock()
+	defer t.using.RUnlock()
 	_, ok := t.store.(queue.DeadLister)
 	return ok
 }
 
 // deadLetters is the target's dead-letter list, empty if it has none to show.
 func (t *referenceTarget) deadLetters(ctx context.Context) ([]deadEntry, error) {
+	t.using.RLock()
+	defer t.using.RUnlock()
 	l, ok := t.store.(queue.DeadLister)
 	if !ok {
 		return nil, nil
@@ -208,11 +298,23 @@ func payloadHash(payload []byte) uint64 {
 
 // close releases the runner's own handles; the processes were stopped before.
 func (t *referenceTarget) close(ctx context.Context) error {
-	err := errors.Join(t.store.Close(ctx), t.broker.close(ctx), t.port.close())
+	err := errors.Join(t.letGo(ctx), t.closeClient(ctx), t.broker.close(ctx), t.fleet.power.close(ctx), t.port.close())
 	for _, f := range t.files {
 		err = errors.Join(err, f.Close(), removeIfEmpty(f.Name()))
 	}
 	_ = os.Remove(t.logs) // which stays if a log is left in it
+	return err
+}
+
+// closeClient closes the runner's handle on a queue that is a server.
+func (t *referenceTarget) closeClient(ctx context.Context) error {
+	t.using.Lock()
+	defer t.using.Unlock()
+	if t.store == nil {
+		return nil
+	}
+	err := t.store.Close(ctx)
+	t.store = nil
 	return err
 }
 

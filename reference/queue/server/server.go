@@ -6,6 +6,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -82,6 +83,8 @@ const readyWithin = 90 * time.Second
 type Config struct {
 	// Dir holds all its data. It is made if it is missing, and is the caller's to remove.
 	Dir string
+	// Log is the file for what it prints; "" is server.log in Dir.
+	Log string
 	// Settings replace the kind's defaults, see [Instance].
 	Settings map[string]string
 	// Began and Ended, if not nil, are told the leader of its process group at once after each start, and after its end.
@@ -112,7 +115,7 @@ func (c Config) Start(ctx context.Context, kind Kind) (*Server, error) {
 		return nil, fmt.Errorf("start %s: %w", kind.Name, err)
 	}
 	s := &Server{Kind: kind, Instance: Instance{Binary: binary, Dir: dir, Port: port, Settings: c.Settings}, began: c.Began, gone: c.Ended}
-	if s.log, err = os.Create(filepath.Join(dir, "server.log")); err != nil {
+	if s.log, err = os.Create(cmp.Or(c.Log, filepath.Join(dir, "server.log"))); err != nil {
 		return nil, fmt.Errorf("start %s: %w", kind.Name, err)
 	}
 	if err := s.Restart(ctx); err != nil {
