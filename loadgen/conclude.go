@@ -32,6 +32,13 @@ func (r *run) pump() {
 			r.gauges.suppressed.Add(1)
 			continue
 		}
+		if r.defers(j) {
+			lane := &j.slot.role.lane
+			lane.leave(j, false)
+			j.introduced, j.blocked = true, false
+			r.gauges.retries.Add(1)
+			continue
+		}
 		s := r.slot()
 		s.prepare(j)
 		r.send(s)
@@ -67,13 +74,17 @@ func (r *run) conclude(o *outcome) (repeat bool) {
 	return false
 }
 
-// repeat sends the request of a concluded attempt once more, in the slot that it has. To the ledger that is a further attempt, due at this instant: one
-// request on the wire is one attempt, whatever the provider calls it.
+// repeat sends the request of a concluded attempt once more, in the slot that it has, perhaps to another URL. To the ledger that is a further attempt, due at
+// this instant: one request on the wire is one attempt, whatever the provider calls it.
 func (r *run) repeat(o *outcome) {
 	j := o.job
 	j.try++
-	j.repeated, j.due, j.segment = true, o.done, r.clock.current
-	o.sender.repeat(j)
+	j.due, j.segment = o.done, r.clock.current
+	if j.fallback && j.hops == 0 {
+		o.sender.prepare(j) // which is another request
+	} else {
+		o.sender.repeat(j)
+	}
 	r.gauges.sent.Add(1)
 	r.start(o.sender)
 }
@@ -84,22 +95,30 @@ func (r *run) follow(o *outcome) (then ledger.Then, repeat bool) {
 	lane := &j.slot.role.lane
 	if o.result == ledger.OK {
 		if j.provided() {
-			lane.succeeded()
+			lane.tried(j, &trial{at: o.done, day: r.clock.day(o.done)})
 			r.sendAgain(o)
 		}
 		return ledger.Settled, false
 	}
 	a := o.answer(j.step, r.Start)
-	if o.sender != nil && j.repeats(o) {
+	switch {
+	case j.redirects(o):
+		return ledger.Retry, !r.stopping
+	case o.sender != nil && j.repeats(o):
+		j.repeated = true
 		then, repeat = ledger.Retry, !r.stopping
-	} else {
-		then = j.after(o, a, r.clock, r.stream.dice)
+	default:
+		if then = j.after(o, a, r.clock, r.stream.dice); then != ledger.Retry && j.fallsBack(o) {
+			then, repeat = ledger.Retry, !r.stopping
+		}
 	}
-	if r.DisableEndpoints && j.provided() {
+	if j.provided() {
+		gone := lane.disabled
+		givesUp := lane.tried(j, &trial{failed: true, answer: a, over: then != ledger.Retry, at: o.done, day: r.clock.day(o.done)})
 		switch {
-		case lane.disabled && then == ledger.Retry:
+		case gone && then == ledger.Retry:
 			then, repeat = ledger.Disabled, false
-		case !lane.disabled && lane.failed(j.slot.role.Provider, a, then != ledger.Retry, o.done):
+		case r.DisableEndpoints && !gone && givesUp:
 			r.disable(lane)
 			then, repeat = ledger.Disabled, false
 		}
@@ -131,6 +150,7 @@ func (r *run) sendAgain(o *outcome) {
 	day := r.clock.day(o.done)
 	last := max(day, r.Traffic.Schedule.At(r.Traffic.Events-1))
 	again := j.plan
+	again.fallback = false
 	again.class, again.shape, again.seq = ledger.DuplicateSameID, Whole, j.seq|resent
 	again.moment = moment{
 		day:       min(day+between(afterwardsFrom, afterwardsUntil, d.unit(forResendTime, uint64(n))), last),

@@ -54,6 +54,7 @@ const (
 	forClientGone
 	forMash
 	forMashTime
+	forFuture
 )
 
 // withRun returns the dice for what must differ from run to run: ids.

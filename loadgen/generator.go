@@ -121,6 +121,8 @@ func (t *Traffic) check() error {
 			fail("mix: %s has no secret to sign with", s.Provider.Name)
 		case s.Provider.Timeout <= 0:
 			fail("mix: %s has no time-out", s.Provider.Name)
+		case s.Fallback != "" && s.Provider.Fallback == nil:
+			fail("mix: %s has no second URL for what it could not deliver", s.Provider.Name)
 		case len(t.Latest) > 0 && s.Provider.Type == nil:
 			fail("latest: %s cannot tell the type of its events", s.Provider.Name)
 		}

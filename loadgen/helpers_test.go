@@ -26,7 +26,7 @@ var midnight = time.Date(2026, 11, 27, 0, 0, 0, 0, time.UTC)
 func acme() *provider.Provider {
 	return &provider.Provider{
 		Name: "acme", Timeout: 5 * time.Second, SuccessMin: 200, SuccessMax: 299, MaxBatch: 1, MeanBatch: 1,
-		Delays: []time.Duration{time.Minute, 10 * time.Minute, time.Hour}, Tolerance: 5 * time.Minute, NewDeliveryID: true,
+		Delays: []time.Duration{time.Minute, 10 * time.Minute, time.Hour}, Tolerance: 5 * time.Minute, FutureTolerance: 2 * time.Minute, NewDeliveryID: true,
 		ID: func(e provider.Event) string { return fmt.Sprintf("acme_%016x", e.Key) },
 		Type: func(e provider.Event) string {
 			if e.Version == 1 {
@@ -76,7 +76,7 @@ func bulk() *provider.Provider {
 	p := acme()
 	p.Name, p.MaxBatch, p.MeanBatch = "bulk", 10, 5.5
 	p.BatchSize = func(draw uint64) int { return 1 + int(draw%10) }
-	p.NewDeliveryID, p.Tolerance = false, 0
+	p.NewDeliveryID, p.Tolerance, p.FutureTolerance = false, 0, 0
 	return p
 }
 

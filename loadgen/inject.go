@@ -39,8 +39,7 @@ func (s *stream) inject(cur *slot) {
 	if s.dice.hit(forForgery, n, s.Inject.Forged) {
 		roll := s.dice.bits(forForgeryKind, n)
 		if target := s.target(cur, roll, func(r *role) bool { return len(r.forgeries) > 0 }); target != nil {
-			kinds := target.role.forgeries
-			s.forge(cur.day, target, kinds[roll>>32%uint64(len(kinds))])
+			s.forge(cur.day, target, s.forgery(target.role, n, roll))
 		}
 	}
 	if s.dice.hit(forExpiry, n, s.Inject.Expired) {
@@ -200,6 +199,17 @@ func (s *stream) phantom(r *role, day time.Duration) *slot {
 		Resource: resource, ResourceKey: s.ids.bits(forResourceKey, uint64(resource)), ResourceDraw: s.dice.bits(forResourceDraw, uint64(resource)), Version: 1,
 		At: s.Day.Add(day),
 	}}}
+}
+
+// forgery draws of which kind a forgery is; all that the provider's rule refuses are equally likely.
+//
+// Note: signatures from the future came later than the other kinds. They have a draw of their own, so that all other forgeries of a seed stayed what they were.
+func (s *stream) forgery(r *role, n, roll uint64) flaw {
+	kinds := r.forgeries
+	if r.foresees && s.dice.hit(forFuture, n, 1/float64(len(kinds)+1)) {
+		return future
+	}
+	return kinds[roll>>32%uint64(len(kinds))]
 }
 
 // forge plans a forgery of a slot. It carries the slot's delivery id too, so that a receiver that remembers ids before it checks signatures is found out.

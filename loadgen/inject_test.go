@@ -179,19 +179,20 @@ func forgeries(t *testing.T, in Traffic) map[string]int {
 
 func TestForgeriesAreForged(t *testing.T) {
 	flaws := forgeries(t, traffic(20_000))
-	for _, want := range []string{"acme 1", "acme 2", "acme 3", "acme 4", "bulk 1", "bulk 2", "bulk 3", "token 1", "token 3"} {
+	for _, want := range []string{"acme 1", "acme 2", "acme 3", "acme 4", "acme 5", "bulk 1", "bulk 2", "bulk 3", "token 1", "token 3"} {
 		if flaws[want] == 0 {
 			t.Errorf("no forgery of the kind %q in %v", want, flaws)
 		}
 	}
-	for _, never := range []string{"token 2", "token 4", "bulk 4"} {
+	for _, never := range []string{"token 2", "token 4", "token 5", "bulk 4", "bulk 5"} {
 		if flaws[never] != 0 {
 			t.Errorf("%d forgeries of the kind %q, which that provider's rule accepts", flaws[never], never)
 		}
 	}
 }
 
-// TestRealProvidersCanBeForged: every provider that floodproof ships can be forged in every way, and expires if it has a tolerance.
+// TestRealProvidersCanBeForged: every provider that floodproof ships can be forged in every way, expires if it has a tolerance, and is dated ahead if its rule
+// looks at that.
 func TestRealProvidersCanBeForged(t *testing.T) {
 	in := traffic(4000)
 	in.Mix, in.Inject = nil, Inject{Forged: 0.5, Expired: 0.5, Duplicates: 0.1, OutOfOrder: 0.1, Malformed: 0.1, PoisonItems: 0.5}
@@ -204,8 +205,16 @@ func TestRealProvidersCanBeForged(t *testing.T) {
 	}
 	flaws := forgeries(t, in)
 	for _, p := range provider.All() {
-		for _, f := range []flaw{wrongKey, altered, unsigned, expired} {
-			if got, want := flaws[fmt.Sprintf("%s %d", p.Name, f)], f != expired || p.Tolerance > 0; (got > 0) != want {
+		for _, f := range []flaw{wrongKey, altered, unsigned, expired, future} {
+			want := true
+			switch f {
+			case expired:
+				want = p.Tolerance > 0
+			case future:
+				want = p.FutureTolerance > 0
+			default:
+			}
+			if got := flaws[fmt.Sprintf("%s %d", p.Name, f)]; (got > 0) != want {
 				t.Errorf("%s: %d forgeries of flaw %d, want some: %t", p.Name, got, f, want)
 			}
 		}
@@ -222,9 +231,63 @@ func TestExpiredSignaturesAreBeyondTheTolerance(t *testing.T) {
 		}
 		req := provider.Request{Header: map[string][]string{}}
 		p.write(&req, 1, provider.Answer{}, now)
-		if got, want := req.Header.Get("X-Stamp"), fmt.Sprint(now.Add(-p.slot.role.Provider.Tolerance-expiredBy).Unix()); got != want {
+		if got, want := req.Header.Get("X-Stamp"), fmt.Sprint(now.Add(-p.slot.role.Provider.Tolerance-beyond).Unix()); got != want {
 			t.Errorf("plan %d: signed at %s, want %s", p.seq, got, want)
 		}
+	}
+}
+
+func TestSignaturesFromTheFutureAreBeyondTheTolerance(t *testing.T) {
+	_, _, plans := planAll(t, traffic(20_000))
+	now := midnight.Add(12 * time.Hour)
+	for _, p := range plans {
+		if p.flaw != future {
+			continue
+		}
+		req := provider.Request{Header: map[string][]string{}}
+		p.write(&req, 1, provider.Answer{}, now)
+		stamp := fmt.Sprint(now.Add(p.slot.role.Provider.FutureTolerance + beyond).Unix())
+		if got := req.Header.Get("X-Stamp"); got != stamp {
+			t.Errorf("plan %d: signed at %s, want %s", p.seq, got, stamp)
+		}
+		if got, want := req.Header.Get("X-Signature"), mac(p.slot.role.Secrets[0], stamp, req.Body); got != want {
+			t.Errorf("plan %d: the signature is wrong, so that its date is not what it is refused for", p.seq)
+		}
+	}
+}
+
+// TestFutureChangesOneForgeryInFour: a provider whose rule refuses dates ahead has one kind of forgery more. All that a seed meant before, it still means.
+func TestFutureChangesOneForgeryInFour(t *testing.T) {
+	in := traffic(20_000)
+	_, _, after := planAll(t, in)
+	for i := range in.Mix {
+		blind := *in.Mix[i].Provider
+		blind.FutureTolerance = 0
+		in.Mix[i].Provider = &blind
+	}
+	_, _, before := planAll(t, in)
+	if len(before) != len(after) {
+		t.Fatalf("%d plans, and %d without forgeries from the future", len(after), len(before))
+	}
+	now := midnight.Add(12 * time.Hour)
+	var changed, forged float64
+	for i := range after {
+		a, b := &after[i], &before[i]
+		if a.class == ledger.Forged && a.flaw != expired && a.slot.role.Provider.Name == "acme" {
+			forged++
+		}
+		if a.flaw == future && b.class == ledger.Forged && b.flaw != expired {
+			changed++
+			b.flaw = future
+			blind := b.slot.role.Provider
+			blind.FutureTolerance = a.slot.role.Provider.FutureTolerance // it was a copy
+		}
+		if got, want := show(a, now), show(b, now); got != want {
+			t.Fatalf("plan %d became another:\n%s\n%s", i, got, want)
+		}
+	}
+	if share := changed / forged; math.Abs(share-0.25) > 0.05 {
+		t.Errorf("%.3f of %v forgeries are from the future, want a fourth", share, forged)
 	}
 }
 

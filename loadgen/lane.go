@@ -1,6 +1,7 @@
 package loadgen
 
 import (
+	"net/http"
 	"time"
 
 	"floodproof/loadgen/provider"
@@ -19,6 +20,11 @@ type lane struct {
 	disabled             bool
 	attempts, deliveries int
 	since                time.Duration
+	// recent is what was sent lately, for rules that look at shares.
+	recent window
+	// errors are the instants, on the day's clock, of the answers in a row that were errors, and resumes when the provider sends again after a pause for them.
+	errors  row
+	resumes time.Duration
 }
 
 // provided reports whether the provider sends this delivery. Forgeries and hostile requests come from somebody else, who does not ask for its rules.
@@ -71,24 +77,66 @@ func (l *lane) next() *job {
 // held reports whether somebody in line waits for an answer, and not for a retry in a later segment.
 func (l *lane) held() bool { return l.line.len() > 0 && (l.head == nil || !l.head.parked) }
 
-// failed counts an attempt that failed at the given instant; over: it was the last of its delivery. It reports whether the provider now gives the endpoint up.
-func (l *lane) failed(p *provider.Provider, a provider.Answer, over bool, at time.Duration) bool {
+// trial is how an attempt ended, as the provider's rules for an endpoint see it.
+type trial struct {
+	failed bool
+	answer provider.Answer
+	// over: no other attempt of its delivery follows.
+	over bool
+	// at is when it ended, day the same on the day's clock.
+	at, day time.Duration
+}
+
+// tried takes in how an attempt of a delivery ended. It reports whether the provider's rule now gives the endpoint up.
+func (l *lane) tried(j *job, t *trial) (givesUp bool) {
+	p := j.slot.role.Provider
+	l.pause(p.Pause, t)
+	var events int
+	if j.step == 1 && !j.repeated && !j.fallback {
+		events = len(j.slot.events)
+	}
+	d := p.Disable
+	if d.Window > 0 {
+		l.recent.add(d.Window, t.at, sums{attempts: 1, failures: one(t.failed), events: events})
+	}
+	if !t.failed {
+		l.attempts, l.deliveries = 0, 0
+		return false
+	}
 	if l.attempts == 0 {
-		l.since = at
+		l.since = t.at
 	}
 	l.attempts++
-	if over {
-		l.deliveries++
-	}
-	switch d := p.Disable; {
-	case d.On != nil && d.On(a):
+	l.deliveries += one(t.over)
+	switch {
+	case d.On != nil && d.On(t.answer):
+		return true
+	case d.Window > 0 && l.recent.exceeds(d, t.at):
 		return true
 	case d.Failures == 0 && d.Attempts == 0 && d.After == 0:
 		return false
 	default:
-		return l.deliveries >= d.Failures && l.attempts >= d.Attempts && at-l.since >= d.After
+		return l.deliveries >= d.Failures && l.attempts >= d.Attempts && t.at-l.since >= d.After
 	}
 }
 
-// succeeded forgets the failures.
-func (l *lane) succeeded() { l.attempts, l.deliveries = 0, 0 }
+// pause begins a pause if the rule says so.
+func (l *lane) pause(rule provider.Pause, t *trial) {
+	switch {
+	case rule.Errors == 0 || t.day < l.resumes: // what was under way when the pause began
+	case !t.failed:
+		l.errors.clear()
+	case t.answer.Status < http.StatusBadRequest:
+	case l.errors.full(rule.Errors, t.day) && t.day-l.errors.oldest() <= rule.Within:
+		l.resumes = t.day + rule.For
+		l.errors.clear()
+	}
+}
+
+// one is 1 or 0.
+func one(yes bool) int {
+	if yes {
+		return 1
+	}
+	return 0
+}

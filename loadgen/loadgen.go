@@ -45,6 +45,8 @@ type Share struct {
 	Secrets []string
 	// URL is where its deliveries go.
 	URL string
+	// Fallback is where a provider with a second URL (provider.Provider.Fallback) turns to with what it could not deliver. Empty: the receiver has none.
+	Fallback string
 }
 
 // Inject are shares of deliveries to which something is done besides; see scenarios.Inject.

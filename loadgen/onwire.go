@@ -2,6 +2,7 @@ package loadgen
 
 import (
 	"net/http"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -13,10 +14,18 @@ import (
 type WireTransport struct {
 	// Options are those of its clients; ConnectTimeout is replaced by each provider's own.
 	Options wire.Options
+	// Sources are local addresses from which requests come that have a connection of their own, HTTP/1.0 above all, in turn: each such connection takes a local
+	// port for a minute, and each address has ports of its own (wire.Options.Sources). Empty leaves the choice to Options.
+	Sources []netip.Addr
 
-	mu sync.Mutex
-	// clients are by time-out for connecting, because that is a client's and not a request's.
-	clients map[time.Duration]*wire.Client
+	mu      sync.Mutex
+	clients map[clientKind]*wire.Client
+}
+
+// clientKind is what is a client's and not a request's: the time-out for connecting, and where connections come from. alone: from Sources.
+type clientKind struct {
+	connect time.Duration
+	alone   bool
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -38,25 +47,28 @@ func (t *WireTransport) Send(req *http.Request, shape Shape, connect time.Durati
 	case Whole:
 	}
 	var trace wire.Trace
-	resp, err := t.client(connect).Do(req, how, &trace)
+	resp, err := t.client(clientKind{connect, len(t.Sources) > 0 && (how.HTTP10 || req.Close)}).Do(req, how, &trace)
 	return resp, trace.Written, err
 }
 
-// client returns the client with a time-out for connecting, 0 for none.
-func (t *WireTransport) client(connect time.Duration) *wire.Client {
+// client returns the client of a kind; a time-out for connecting of 0 is none.
+func (t *WireTransport) client(kind clientKind) *wire.Client {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	c := t.clients[connect]
+	c := t.clients[kind]
 	if c == nil {
 		options := t.Options
-		if options.ConnectTimeout = connect; connect == 0 {
+		if options.ConnectTimeout = kind.connect; kind.connect == 0 {
 			options.ConnectTimeout = -1
+		}
+		if kind.alone {
+			options.Sources = t.Sources
 		}
 		c = wire.New(options)
 		if t.clients == nil {
-			t.clients = map[time.Duration]*wire.Client{}
+			t.clients = map[clientKind]*wire.Client{}
 		}
-		t.clients[connect] = c
+		t.clients[kind] = c
 	}
 	return c
 }

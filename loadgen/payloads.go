@@ -53,6 +53,20 @@ func (p *plan) payloads(req *provider.Request, wanted func(uint32) bool, visit f
 			}
 			visit(e.Number, payload)
 		}
+		if p.slot.role.fallback != nil {
+			p.fallbackPayloads(req, i, visit)
+		}
+	}
+}
+
+// fallbackPayloads visits what the second URL may be sent of an event: after an answer, and after silence.
+func (p *plan) fallbackPayloads(req *provider.Request, i int, visit func(uint32, []byte)) {
+	second, e := *p, p.slot.events[i]
+	second.fallback = true
+	for _, last := range []provider.Answer{{Attempt: 1, Connected: true, Status: http.StatusInternalServerError}, {Attempt: 1}} {
+		req.Reset()
+		second.write(req, 1, last, e.At)
+		visit(e.Number, p.slot.role.Provider.PayloadOf(req.Body, i))
 	}
 }
 

@@ -65,6 +65,8 @@ const (
 	unsigned
 	// expired carries a valid signature that is older than the provider's rule allows.
 	expired
+	// future carries a valid signature that is dated further ahead than the provider's rule allows.
+	future
 	// cut has a body that cannot be parsed.
 	cut
 	// oversized has a body that cannot be parsed and has no end either; wrongType one that claims to be of another type.
@@ -84,13 +86,15 @@ type plan struct {
 	flaw  flaw
 	// shape is what its first attempt is like on the wire.
 	shape Shape
+	// fallback: it goes to the receiver's second URL now, because the first did not take it.
+	fallback bool
 	// key is the delivery key; seq counts the plans of a run in an order that depends on the seed alone.
 	key uint64
 	seq uint64
 }
 
-// expiredBy is how far behind the tolerance an expired signature lies, beyond doubts about clocks.
-const expiredBy = 3 * time.Minute
+// beyond is how far outside the tolerance an expired signature or one from the future lies, beyond doubts about clocks.
+const beyond = 3 * time.Minute
 
 // slowBytes is the least length of a slow body.
 const slowBytes = 512
@@ -106,11 +110,17 @@ func (p *plan) write(req *provider.Request, attempt int, last provider.Answer, n
 	from := r.Provider
 	from.Render(req, provider.Delivery{Key: p.key, Events: p.slot.events, Attempt: attempt, Malformed: p.class == ledger.Malformed, Last: last})
 	signing := provider.Signing{Secrets: r.Secrets, URL: r.URL, Now: now}
+	if p.fallback {
+		signing.URL = r.Fallback
+		from.Fallback(req, last, r.URL)
+	}
 	switch p.flaw {
 	case wrongKey:
 		signing.Secrets = []string{r.wrong}
 	case expired:
-		signing.Now = now.Add(-from.Tolerance - expiredBy)
+		signing.Now = now.Add(-from.Tolerance - beyond)
+	case future:
+		signing.Now = now.Add(from.FutureTolerance + beyond)
 	case alteredBefore:
 		from.Tamper(req.Body)
 	case oversized:

@@ -60,7 +60,7 @@ func (j *job) repeats(o *outcome) bool {
 // answer is the outcome as the provider's rules take it.
 func (o *outcome) answer(attempt int, start time.Time) provider.Answer {
 	return provider.Answer{
-		Attempt: attempt, Status: o.status, Connected: o.result != ledger.Unconnected, TimedOut: o.timedOut, Elapsed: o.done - o.start,
+		Attempt: attempt, Redirects: o.job.hops, Status: o.status, Connected: o.result != ledger.Unconnected, TimedOut: o.timedOut, Elapsed: o.done - o.start,
 		Header: o.header, RetryAfter: retryAfter(o.header.Get("Retry-After"), start.Add(o.done)),
 	}
 }

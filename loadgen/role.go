@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math/bits"
 	"net/http"
+	"net/url"
 	"slices"
 	"time"
 
@@ -20,13 +21,15 @@ type role struct {
 	index uint8
 	// template is a request with method and parsed URL, copied for every attempt.
 	template *http.Request
+	// fallback is the second URL, nil if the receiver has none.
+	fallback *url.URL
 	// below is the sum of the slot weights up to and including this role, as a share of all.
 	below float64
 	// upTo is the sum of the event weights up to and including this role, as a share of all.
 	upTo float64
-	// forgeries are the flaws that this provider's rule refuses; expires: it refuses old signatures too.
-	forgeries []flaw
-	expires   bool
+	// forgeries are the flaws that this provider's rule refuses; expires: it refuses old signatures too; foresees: and those from the future.
+	forgeries         []flaw
+	expires, foresees bool
 	// wrong is a secret that is none of Secrets but looks like the first.
 	wrong string
 	// oversized is the length of an oversized body.
@@ -46,9 +49,15 @@ func newCast(mix []Share, day time.Time) ([]*role, error) {
 		if err != nil {
 			return nil, fmt.Errorf("parse URL of %s: %w", share.Provider.Name, err)
 		}
+		var fallback *url.URL
+		if share.Fallback != "" {
+			if fallback, err = url.Parse(share.Fallback); err != nil {
+				return nil, fmt.Errorf("parse the fallback URL of %s: %w", share.Provider.Name, err)
+			}
+		}
 		sum += share.Weight / max(1, share.Provider.MeanBatch)
 		weights += share.Weight
-		cast[i] = &role{Share: share, index: uint8(i), template: template, below: sum, upTo: weights}
+		cast[i] = &role{Share: share, index: uint8(i), template: template, fallback: fallback, below: sum, upTo: weights}
 		cast[i].probe(day)
 	}
 	for _, r := range cast {
@@ -93,6 +102,7 @@ func (r *role) probe(day time.Time) {
 		r.forgeries = append(r.forgeries, altered)
 	}
 	r.expires = r.Provider.Tolerance > 0 && !equal(genuine, write(expired))
+	r.foresees = r.Provider.FutureTolerance > 0 && !equal(genuine, write(future))
 }
 
 // equal reports whether two requests are the same bytes.

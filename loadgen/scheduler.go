@@ -3,6 +3,7 @@ package loadgen
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"slices"
 	"sync"
 	"time"
@@ -27,6 +28,12 @@ type job struct {
 	number    uint32
 	try, step int
 	repeated  bool
+	// introduced: try and step were counted, and then the provider paused.
+	introduced bool
+	// target is where the attempt goes if that is not the provider's URL: hops is how many redirects led there, spent the time that they took.
+	target *url.URL
+	hops   int
+	spent  time.Duration
 	// last is how the attempt before ended, without the headers, which would take memory for hours.
 	last provider.Answer
 	// due is on the wall, segment the one it lies in.
@@ -243,6 +250,9 @@ func (r *run) take(ctx context.Context) {
 		return
 	}
 	j := r.due.pop()
+	if r.defers(j) {
+		return
+	}
 	r.introduce(j)
 	lane := &j.slot.role.lane
 	switch {
@@ -303,11 +313,18 @@ func (r *run) skip(j *job) {
 
 // introduce counts the next attempt, and writes the delivery down before its first.
 func (r *run) introduce(j *job) {
+	again := j.try > 0
+	if again {
+		r.gauges.retries.Add(-1)
+	}
+	if j.introduced {
+		j.introduced = false
+		return
+	}
 	j.try++
 	j.step++
-	j.repeated = false
-	if j.try > 1 {
-		r.gauges.retries.Add(-1)
+	j.repeated, j.target, j.hops, j.spent = false, nil, 0, 0
+	if again {
 		return
 	}
 	j.number = r.deliveries

@@ -53,6 +53,8 @@ type sender struct {
 	job      *job
 	from     *provider.Provider
 	shape    Shape
+	// timeout is what is left of the provider's for this request.
+	timeout time.Duration
 	// wake tells the goroutine to send, nil as long as there is none.
 	wake chan struct{}
 	// watch lives for many requests, until one of them is cut off by it.
@@ -86,6 +88,7 @@ func (s *sender) forget() { s.body, s.sent = new(body), nil }
 // take makes a job the sender's.
 func (s *sender) take(j *job) {
 	s.job, s.from, s.shape = j, j.slot.role.Provider, Whole
+	s.timeout = s.from.Timeout - j.spent
 	if j.try == 1 {
 		s.shape = j.shape
 	}
@@ -139,7 +142,7 @@ func (s *sender) classify(o *outcome, resp *http.Response, err error, how ending
 			o.timedOut = true
 		}
 		return ledger.Unconnected
-	case o.done-o.start > s.from.Timeout:
+	case o.done-o.start > s.timeout:
 		o.timedOut = true
 		return ledger.Unanswered
 	case s.shape == ClientGone:
@@ -171,6 +174,8 @@ func (s *sender) arm(outcomes chan<- outcome, start time.Duration) *http.Request
 		}
 	}
 	req := s.sent
+	req.URL = s.job.url()
+	req.Host = req.URL.Host
 	req.Header = s.request.Header
 	req.Body = s.body
 	req.ContentLength = int64(len(s.request.Body))

@@ -55,7 +55,7 @@ func (w *watch) begin(s *sender, outcomes chan<- outcome, start time.Duration) {
 	defer w.mu.Unlock()
 	w.sender, w.outcomes, w.start = s, outcomes, start
 	w.connected, w.conn, w.written, w.how = false, nil, -1, ending{}
-	timeout := s.from.Timeout
+	timeout := s.timeout
 	_, shapes := s.transport.(Shaper) // which minds the time-out for connecting by itself
 	if w.connecting = !shapes && s.from.ConnectTimeout > 0 && s.from.ConnectTimeout < timeout; w.connecting {
 		timeout = s.from.ConnectTimeout
@@ -152,5 +152,5 @@ func (w *watch) established() {
 		return
 	}
 	w.connecting = false
-	w.timer.Reset(w.sender.from.Timeout - (time.Since(w.sender.epoch) - w.start))
+	w.timer.Reset(w.sender.timeout - (time.Since(w.sender.epoch) - w.start))
 }

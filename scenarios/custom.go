@@ -42,7 +42,7 @@ type Signature struct {
 	Header, Value, Join string
 	// TimestampHeader is the header that carries the signed time stamp, empty if Value does or none is signed.
 	TimestampHeader string
-	// Tolerance is the age at which a signature is refused, 0 if no time stamp is signed.
+	// Tolerance is how far from the receiver's clock, on either side, a signature may be dated, 0 if no time stamp is signed.
 	Tolerance time.Duration
 	// Secret is how the text of a secret becomes the key's bytes: "utf8", "base64" or "hex".
 	Secret string

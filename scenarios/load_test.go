@@ -31,6 +31,7 @@ func vocabulary() scenarios.Vocabulary {
 			"worker.kill-at-effect":         {"moment": scenarios.TextParam, "calls": scenarios.NumberParam, "restart_after": scenarios.DurationParam},
 		},
 		Batches:    map[string]int{"hubspot": 100},
+		Fallbacks:  []string{"github"},
 		OnTheWayIn: []string{"receiver.kill", "queue.hold"},
 	}
 }

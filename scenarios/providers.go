@@ -3,6 +3,7 @@ package scenarios
 import (
 	"fmt"
 	"maps"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -33,13 +34,17 @@ type ProviderSetting struct {
 	RetryAfter *bool
 	// Disable asks for the endpoint to be given up, nil: it never is.
 	Disable *Disable
+	// Fallback is the receiver's second URL for what a provider that has such a thing (Twilio) could not deliver, relative to its first. Empty: there is none.
+	Fallback string
 	// Custom is the provider itself where it is not a built-in one.
 	Custom *CustomProvider
 }
 
 // Disable is when an endpoint is given up: when Failures, Attempts and After are all reached, as far as they are set, or at once by a status of On. At least
-// one is set.
+// one is set, or Published.
 type Disable struct {
+	// Published: the rule is the provider's own, as it publishes it.
+	Published bool
 	// Failures are deliveries in a row that failed for good, Attempts attempts in a row that failed; 0 means that their number does not matter.
 	Failures, Attempts int
 	// After is how long there is nothing but failure, 0 where that does not matter.
@@ -57,6 +62,8 @@ const (
 	maxSecrets = 8
 	// ownProvider is what a scenario writes for a provider that it describes by itself.
 	ownProvider = "custom"
+	// published is what it writes for the provider's own rule.
+	published = "published"
 )
 
 // providerName is a name that is safe in a URL and, in capitals, in the name of an environment variable.
@@ -109,7 +116,7 @@ func (d *decoder) provider(n *yaml.Node, name string, line int) ProviderSetting 
 		{"max_in_flight", false, whole(d, &p.MaxInFlight, 1, maxInFlight)},
 		{"secrets", false, whole(d, &p.Secrets, 1, maxSecrets)},
 		{"retry_after", false, func(n *yaml.Node) { p.RetryAfter = new(bool); d.boolean(p.RetryAfter)(n) }},
-		{"disable", false, func(n *yaml.Node) { p.Disable = d.disable(n) }},
+		{"disable", false, func(n *yaml.Node) { p.Disable = d.disable(n, name) }},
 	}
 	if slices.Contains(d.vocabulary.Providers, name) {
 		d.builtIn(n, &p, fields)
@@ -123,6 +130,11 @@ func (d *decoder) provider(n *yaml.Node, name string, line int) ProviderSetting 
 func (d *decoder) builtIn(n *yaml.Node, p *ProviderSetting, fields []field) {
 	if key := keyNode(n, "provider"); key != nil {
 		d.fail(key, fmt.Sprintf("%s is built in", p.Name), "choose another name for your own, or remove this line to change the built-in one")
+	}
+	if slices.Contains(d.vocabulary.Fallbacks, p.Name) {
+		fields = append(fields, field{"fallback", false, func(n *yaml.Node) { d.reference(n, &p.Fallback) }})
+	} else if node := keyNode(n, "fallback"); node != nil {
+		d.fail(node, fmt.Sprintf("%s has no fallback URL", p.Name), "remove this line")
 	}
 	largest, batches := d.vocabulary.Batches[p.Name]
 	if batches {
@@ -144,6 +156,21 @@ func (d *decoder) builtIn(n *yaml.Node, p *ProviderSetting, fields []field) {
 	}
 }
 
+// reference reads a URL, or a part of one that is relative to another.
+func (d *decoder) reference(n *yaml.Node, dst *string) {
+	var text string
+	d.text(&text)(n)
+	if d.bad[n] {
+		return
+	}
+	u, err := url.Parse(text)
+	if err != nil || text == "" || u.Fragment != "" || u.IsAbs() && (u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
+		d.fail(n, fmt.Sprintf("%q is no URL for it", text), "write a path such as /webhooks/twilio?fallback=1, or an http or https URL")
+		return
+	}
+	*dst = text
+}
+
 func (d *decoder) delays(n *yaml.Node) []time.Duration {
 	delays := []time.Duration{}
 	d.list(n, func(item *yaml.Node) {
@@ -157,8 +184,14 @@ func (d *decoder) delays(n *yaml.Node) []time.Duration {
 	return delays
 }
 
-func (d *decoder) disable(n *yaml.Node) *Disable {
+func (d *decoder) disable(n *yaml.Node, name string) *Disable {
 	var rule Disable
+	if n.Kind == yaml.ScalarNode && n.Value == published {
+		if rule.Published = true; !slices.Contains(d.vocabulary.Providers, name) {
+			d.fail(n, fmt.Sprintf("%s is your own provider, of which nothing is published", name), "say when: failures, attempts, after, on")
+		}
+		return &rule
+	}
 	d.mapping(n, []field{
 		{"failures", false, whole(d, &rule.Failures, 1, maxEvents)},
 		{"attempts", false, whole(d, &rule.Attempts, 1, maxEvents)},
@@ -166,7 +199,7 @@ func (d *decoder) disable(n *yaml.Node) *Disable {
 		{"on", false, func(n *yaml.Node) { rule.On = d.statuses(n) }},
 	})
 	if n.Kind == yaml.MappingNode && len(n.Content) == 0 {
-		d.fail(n, d.is(n), "say when: failures, attempts, after, on")
+		d.fail(n, d.is(n), "say when: failures, attempts, after, on; or write published")
 	}
 	return &rule
 }

@@ -46,6 +46,34 @@ const acme = `  acme:
     disable: {failures: 8, after: 72h, on: [410]}
 `
 
+// TestProviderFallbackAndPublishedRule: a second URL for those who have one, and the rule for giving up that the provider publishes.
+func TestProviderFallbackAndPublishedRule(t *testing.T) {
+	for _, tt := range []struct{ name, providers, want string }{
+		{"both", "  github: {fallback: '/webhooks/github?half=2', disable: published}\n", ""},
+		{"absolute", "  github: {fallback: 'https://backup.test/hooks', disable: published}\n", ""},
+		{"not a URL", "  github: {fallback: 'ftp://backup.test/hooks'}\n", "is no URL for it"},
+		{"nobody's", "  stripe: {fallback: /second}\n", "stripe has no fallback URL; remove this line"},
+		{"another word", "  github: {disable: always}\n", "providers.github.disable is"},
+		{"of one's own", strings.Replace(acme, "disable: {failures: 8, after: 72h, on: [410]}", "disable: published", 1), "acme is your own provider, of which nothing is published"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s, err := scenarios.Load("x", []byte(withProviders("{acme: 1, stripe: 2, github: 1}", tt.providers+map[bool]string{true: "", false: acme}[strings.Contains(tt.providers, "acme:")])), vocabulary())
+			if tt.want != "" {
+				if err == nil || !strings.Contains(err.Error(), tt.want) {
+					t.Errorf("error %v, want one about %q", err, tt.want)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if p := s.Providers[0]; p.Fallback == "" || p.Disable == nil || !p.Disable.Published {
+				t.Errorf("got %+v", p)
+			}
+		})
+	}
+}
+
 func TestProviders(t *testing.T) {
 	text := withProviders("{acme: 1, stripe: 2, hubspot: 1}", `  stripe: {timeout: 20s, delays: [5m, 1h], jitter: 0%, secrets: 2, retry_after: false, disable: {attempts: 3}}
 `+acme+`  hubspot: {delays: [], max_batch: 10, mean_batch: 2.5}

@@ -227,6 +227,8 @@ type Vocabulary struct {
 	Providers []string
 	// Batches are those of the providers that send several events in one request, with their largest number.
 	Batches map[string]int
+	// Fallbacks are the providers that turn to a second URL of the receiver with what they could not deliver.
+	Fallbacks []string
 	// Faults maps a fault's name to its parameters. OnTheWayIn lists those that may stand only in segments of scale 60 or less.
 	Faults     map[string]map[string]ParamKind
 	OnTheWayIn []string

@@ -3,6 +3,7 @@ package harness
 import (
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -18,6 +19,8 @@ type cast struct {
 	custom map[string]*reference.CustomScheme
 	// secrets are the active signing secrets of each provider, the current one first.
 	secrets map[string][]string
+	// fallbacks are the receiver's second URLs, relative to the first.
+	fallbacks map[string]string
 	// disables: the scenario asks for endpoints to be given up.
 	disables bool
 }
@@ -28,6 +31,7 @@ func newCast(s *scenarios.Scenario) (*cast, error) {
 		providers: map[string]*provider.Provider{},
 		custom:    map[string]*reference.CustomScheme{},
 		secrets:   map[string][]string{},
+		fallbacks: map[string]string{},
 		disables:  slices.ContainsFunc(s.Providers, func(p scenarios.ProviderSetting) bool { return p.Disable != nil }),
 	}
 	for _, p := range provider.All() {
@@ -50,7 +54,12 @@ func newCast(s *scenarios.Scenario) (*cast, error) {
 		if p == nil {
 			return nil, fmt.Errorf("unknown provider %q", setting.Name)
 		}
-		c.providers[setting.Name] = provider.Override(p, overrides(setting))
+		c.fallbacks[setting.Name] = setting.Fallback
+		p = provider.Override(p, overrides(setting))
+		if own, ok := provider.Find(setting.Name); ok && setting.Disable != nil && setting.Disable.Published {
+			p.Disable = own.Disable // Override made a copy
+		}
+		c.providers[setting.Name] = p
 		active[setting.Name] = setting.Secrets
 	}
 	for name, p := range c.providers {
@@ -59,6 +68,23 @@ func newCast(s *scenarios.Scenario) (*cast, error) {
 		}
 	}
 	return c, nil
+}
+
+// fallback is the URL to which a provider turns with what it could not deliver to its first, "" if the scenario names none.
+func (c *cast) fallback(name, first string) (string, error) {
+	second := c.fallbacks[name]
+	if second == "" {
+		return "", nil
+	}
+	base, err := url.Parse(first)
+	if err != nil {
+		return "", fmt.Errorf("parse the URL of %s: %w", name, err)
+	}
+	u, err := base.Parse(second)
+	if err != nil {
+		return "", fmt.Errorf("parse the fallback URL of %s: %w", name, err)
+	}
+	return u.String(), nil
 }
 
 // tailScale is the compression at which the providers' retries run out after the day: none where they may give an endpoint up, which takes real time.

@@ -24,6 +24,9 @@ func Vocabulary() scenarios.Vocabulary {
 		if p.MaxBatch > 1 {
 			v.Batches[p.Name] = p.MaxBatch
 		}
+		if p.Fallback != nil {
+			v.Fallbacks = append(v.Fallbacks, p.Name)
+		}
 	}
 	for _, k := range chaos.Catalog() {
 		params := map[string]scenarios.ParamKind{}
@@ -71,7 +74,12 @@ func (r *run) traffic() (loadgen.Traffic, error) {
 		if !ok {
 			return loadgen.Traffic{}, fmt.Errorf("unknown provider %q", share.Provider)
 		}
-		t.Mix = append(t.Mix, loadgen.Share{Provider: p, Weight: share.Weight, Secrets: r.cast.secrets[p.Name], URL: r.target.url(r.links.address(chaos.LinkProviderReceiver, r.target.port.addr), p.Name)})
+		to := r.target.url(r.links.address(chaos.LinkProviderReceiver, r.target.port.addr), p.Name)
+		fallback, err := r.cast.fallback(p.Name, to)
+		if err != nil {
+			return loadgen.Traffic{}, err
+		}
+		t.Mix = append(t.Mix, loadgen.Share{Provider: p, Weight: share.Weight, Secrets: r.cast.secrets[p.Name], URL: to, Fallback: fallback})
 	}
 	return t, nil
 }

@@ -180,6 +180,7 @@ func (r *run) wire() error {
 		Traffic: traffic, Segments: r.segments(), TailScale: r.cast.tailScale(), MaxInFlight: r.plan.Scenario.Load.MaxInFlight,
 		DisableEndpoints: r.cast.disables, NoCatchUp: r.plan.Scenario.Load.NoCatchUp,
 		Books: r.books, Start: r.start, Begin: r.beginSegment, End: r.endSegment,
+		Transport: transportTo(traffic.Mix, r.plan.Scenario.Load.MaxInFlight),
 	}
 	return r.checkBudget()
 }

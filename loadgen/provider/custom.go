@@ -43,7 +43,7 @@ type CustomSignature struct {
 	Encoding string
 	// Header carries Value, a template: {signature} is that of the current secret, {signatures} those of all active ones with Join between them.
 	Header, Value, Join string
-	// Tolerance is the age at which the published rule refuses a signature, 0 where it knows none.
+	// Tolerance is how far from the receiver's clock, on either side, the published rule lets a signature be dated, 0 where it knows no limit.
 	Tolerance time.Duration
 	// Secret is how a secret's text becomes the key: "utf8" as it stands, "base64" or "hex" decoded, without what stands before an underscore ("whsec_").
 	// A key of ed25519 is its seed of 32 bytes, "base64" or "hex".
@@ -72,10 +72,10 @@ func NewCustom(c Custom) (*Provider, error) {
 		Name: c.Name, CanonicalID: c.CanonicalID, Timeout: customTimeout,
 		SuccessMin: c.SuccessMin, SuccessMax: c.SuccessMax,
 		MaxBatch: 1, MeanBatch: 1, BatchSize: one,
-		Tolerance: c.Signature.Tolerance,
-		ID:        func(e Event) string { return string(r.appendID(nil, e)) },
-		Type:      func(e Event) string { return r.eventType(e) },
-		Render:    r.render, Sign: signer.sign, PayloadOf: whole,
+		Tolerance: c.Signature.Tolerance, FutureTolerance: c.Signature.Tolerance,
+		ID:     func(e Event) string { return string(r.appendID(nil, e)) },
+		Type:   func(e Event) string { return r.eventType(e) },
+		Render: r.render, Sign: signer.sign, PayloadOf: whole,
 		NewSecret: signer.newSecret, Verification: signer.verification(),
 		Tamper: r.tamperer(),
 	}

@@ -19,7 +19,7 @@ const (
 	hubspotRetries = 10
 	hubspotTotal   = 24 * time.Hour
 	hubspotJitter  = 0.25
-	// Older requests are to be refused: https://developers.hubspot.com/docs/guides/apps/authentication/validating-requests
+	// Older requests are to be refused, of those dated ahead nothing is said: https://developers.hubspot.com/docs/guides/apps/authentication/validating-requests
 	hubspotTolerance = 300 * time.Second
 	// Not documented by HubSpot; published by receivers, for example https://prismatic.io/docs/example-payloads/hubspot/triggers/webhook.json
 	hubspotAgent = "HubSpot Connect 2.0 (http://dev.hubspot.com/) (namespace: webhooks-nio-http-client) - WebhooksExecutorDaemon-executor"

@@ -19,6 +19,7 @@ const (
 	paddleGrowth     = 1.1
 	// "The SDK helper methods enforce a five-second timestamp tolerance by default ...; manual implementations should apply the same check":
 	// https://developer.paddle.com/webhooks/about/signature-verification
+	// It is an age. The library for Go refuses dates ahead too, the documentation does not ask for it.
 	paddleTolerance = 5 * time.Second
 	// Not documented. Assumed.
 	paddleAgent = "Paddle"

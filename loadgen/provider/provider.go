@@ -55,6 +55,8 @@ type Answer struct {
 	Connected bool
 	// TimedOut: the provider's own time-out ended the attempt.
 	TimedOut bool
+	// Redirects is how many redirects were followed before it ended.
+	Redirects int
 	// Elapsed is how long the attempt took.
 	Elapsed time.Duration
 	// Header are the answer's headers, nil without one. RetryAfter is the wait that its Retry-After asks for, 0 without one.
@@ -113,6 +115,14 @@ type Provider struct {
 	Resend time.Duration
 	// LeavesOpen: at its time-out the provider goes on with the next attempt and leaves the request open, instead of closing its connection.
 	LeavesOpen bool
+	// Redirects is how many redirects (301 or 302 with a Location) the provider follows within one scheduled attempt, with the same bytes. Each is a request of its
+	// own on the wire; all of them together have Timeout. What is a redirect behind that many, is a failure. 0: none is followed.
+	Redirects int
+	// Fallback turns a rendered request into the one for the receiver's second URL, to which the provider turns at once when an event could not be delivered; last is
+	// how that ended, primary the URL where it did. Nil: the provider has no such thing.
+	Fallback func(r *Request, last Answer, primary string)
+	// Pause is when the provider leaves the endpoint alone for a while. The zero value: never.
+	Pause Pause
 	// InOrder: a delivery is sent only after all before it succeeded or were given up (a queue per endpoint).
 	InOrder bool
 	// MaxInFlight is how many requests the provider has under way at an endpoint at once, 0 where it publishes none.
@@ -131,6 +141,9 @@ type Provider struct {
 	MeanBatch float64
 	// Tolerance is the age at which the published rule refuses a signature, 0 where the rule knows no age (then there is no expired forgery).
 	Tolerance time.Duration
+	// FutureTolerance is how far ahead of the receiver's clock the published rule lets a signature be dated, 0 where the rule refuses none for that (then there is
+	// no forgery from the future: a receiver that follows the rule would accept it).
+	FutureTolerance time.Duration
 	// NewDeliveryID: the same event may come under another delivery id (several subscriptions).
 	NewDeliveryID bool
 	// BatchSize draws how many events the next request carries, from 1 to MaxBatch with mean MeanBatch. Nil: always 1.
@@ -162,8 +175,20 @@ type Disable struct {
 	Attempts int
 	// After is how long there has to be nothing but failure, in the provider's own time, 0 if that does not matter.
 	After time.Duration
+	// Share is the share of attempts within the last Window of which more have to fail, if at least Events events were sent for the first time in it. It is a rule of its
+	// own, beside the three above. It is asked only when a whole Window has passed. Window 0: there is no such rule.
+	Share  float64
+	Window time.Duration
+	Events int
 	// On reports whether one answer is enough (410 Gone). Nil: none is.
 	On func(Answer) bool
+}
+
+// Pause says when a provider stops sending to an endpoint for a while, in its own time: after more than Errors answers in a row with an HTTP error code (400 and
+// above) Within some time, it sends nothing For some time. What is due meanwhile is sent at the end. Errors 0: never.
+type Pause struct {
+	Errors      int
+	Within, For time.Duration
 }
 
 // Success reports whether a status means delivered.

@@ -3,6 +3,7 @@ package provider
 import (
 	"encoding/base64"
 	"encoding/hex"
+	"net/http"
 	"strconv"
 	"time"
 )
@@ -13,11 +14,18 @@ const (
 	slackTimeout = 3 * time.Second
 	// The first of three retries comes "nearly immediately". That is taken for a second.
 	slackAtOnce = time.Second
-	// Older requests are to be refused: https://docs.slack.dev/authentication/verifying-requests-from-slack
+	// Requests that are more than five minutes from local time, on either side, are to be ignored (the sample takes the absolute value):
+	// https://docs.slack.dev/authentication/verifying-requests-from-slack
 	slackTolerance = 5 * time.Minute
-	// Event subscriptions are switched off when more than 95 % of the deliveries within 60 minutes fail. Here all of them have to, and the exception of apps that get
-	// fewer than 1,000 events an hour is not made.
-	slackDisable = time.Hour
+	// Up to two redirects are followed; behind them it is the failure too_many_redirects. Of which statuses they are, whether the request stays a POST, and
+	// how long all of it may take is not said; assumed are 301 and 302, the same bytes, and three seconds in all.
+	slackRedirects = 2
+	// Event subscriptions are switched off when more than 95 % of the deliveries within 60 minutes fail, but not those of apps that get fewer than 1,000 events
+	// an hour (the same page, and https://docs.slack.dev/reference/events/app_rate_limited). What counts as a delivery, an event or an attempt, is not said; assumed is
+	// an attempt. Assumed is too that nothing is decided before the first hour is over.
+	slackFailures  = 0.95
+	slackWindow    = time.Hour
+	slackFewEvents = 1000
 	// Not documented; what receivers see in their logs.
 	slackAgent = "Slackbot 1.0 (+https://api.slack.com/robots)"
 	slackApp   = "A07KD2R9QXB"
@@ -27,8 +35,7 @@ const (
 // newSlack returns the Events API, sending the events of many workspaces to one app. One request carries one event. A retry is sent while the request
 // before it is still open, and carries the same event_id.
 //
-// Note: left out are the redirects that Slack follows (up to two; here they are failures), the limit of 30,000 events an hour for each workspace, and Delayed Events,
-// which an app has to ask for.
+// Note: left out are the limit of 30,000 events an hour for each workspace, and Delayed Events, which an app has to ask for.
 func newSlack() *Provider {
 	r := &slack{
 		headers:   headerNames("Content-Type", "User-Agent", "Accept"),
@@ -55,10 +62,11 @@ func newSlack() *Provider {
 		Delays:     []time.Duration{slackAtOnce, time.Minute, 5 * time.Minute},
 		LeavesOpen: true,
 		// "x-slack-no-retry: 1" on an answer that is not a success turns the retries of this event off.
-		Ends:     func(a Answer) bool { return a.Header.Get("X-Slack-No-Retry") == "1" },
-		Disable:  Disable{After: slackDisable},
-		MaxBatch: 1, MeanBatch: 1, BatchSize: one,
-		Tolerance: slackTolerance,
+		Ends:      func(a Answer) bool { return a.Header.Get("X-Slack-No-Retry") == "1" },
+		Redirects: slackRedirects,
+		Disable:   Disable{Share: slackFailures, Window: slackWindow, Events: slackFewEvents},
+		MaxBatch:  1, MeanBatch: 1, BatchSize: one,
+		Tolerance: slackTolerance, FutureTolerance: slackTolerance,
 		ID:        func(e Event) string { return string(appendSlackID(nil, "Ev0", draw(e.Key, 1))) },
 		Type:      func(e Event) string { return slackKindOf(e).eventType(e) },
 		Render:    r.render,
@@ -123,6 +131,8 @@ func slackReason(last Answer) string {
 	switch {
 	case last.TimedOut:
 		return "http_timeout"
+	case last.Redirects == slackRedirects && (last.Status == http.StatusMovedPermanently || last.Status == http.StatusFound):
+		return "too_many_redirects"
 	case last.Status != 0:
 		return "http_error"
 	case last.Attempt > 0 && !last.Connected:

@@ -73,7 +73,7 @@ func newStandard(name string, mark markFunc) *Provider {
 		Ends:     gone,
 		Disable:  Disable{On: gone},
 		MaxBatch: 1, MeanBatch: 1, BatchSize: one,
-		Tolerance: standardTolerance,
+		Tolerance: standardTolerance, FutureTolerance: standardTolerance,
 		ID:        func(e Event) string { return string(appendMessageID(nil, e)) },
 		Type:      func(e Event) string { return standardKindOf(e).eventType(e) },
 		Render:    r.render,

@@ -11,7 +11,7 @@ const (
 	// Stripe publishes no time-out; figures from 3 to 30 s go round. Ten seconds is what Checkout waits for the answer to checkout.session.completed before
 	// it redirects (https://docs.stripe.com/checkout/fulfillment). Assumed.
 	stripeTimeout = 10 * time.Second
-	// stripe-go refuses a signature older than 300 s: DefaultTolerance in
+	// stripe-go refuses a signature older than 300 s, and none for being dated ahead (so that there is no FutureTolerance): DefaultTolerance in
 	// https://github.com/stripe/stripe-go/blob/master/webhook/client.go (2026-08-07).
 	stripeTolerance = 300 * time.Second
 	stripeAgent     = "Stripe/1.0 (+https://stripe.com/docs/webhooks)"

@@ -63,7 +63,7 @@ func newSvix() *Provider {
 		Ends:     func(a Answer) bool { return a.Header.Get("Webhook-Delivery") == "abort-message" },
 		Disable:  Disable{After: svixDisable},
 		MaxBatch: 1, MeanBatch: 1, BatchSize: one,
-		Tolerance: svixTolerance,
+		Tolerance: svixTolerance, FutureTolerance: svixTolerance,
 		ID:        func(e Event) string { return string(appendMessageID(nil, e)) },
 		Type:      func(e Event) string { return svixKindOf(e).eventType(e) },
 		Render:    r.render,

@@ -15,6 +15,9 @@ const (
 	// Connecting is tried twice, for 5 s each (the defaults of ct and rc):
 	// https://www.twilio.com/docs/usage/webhooks/webhooks-connection-overrides
 	twilioConnectTimeout = 10 * time.Second
+	// What the fallback URL is told to have failed: no page could be had (https://www.twilio.com/docs/api/errors/11200), or no connection or no answer in time
+	// (https://www.twilio.com/docs/api/errors/11205).
+	twilioNoPage, twilioNoAnswer = "11200", "11205"
 	// Not documented by Twilio; as receivers see it. Assumed.
 	twilioAgent = "TwilioProxy/1.1"
 
@@ -26,8 +29,11 @@ const (
 // newTwilio returns the status callbacks of calls and messages and the webhooks of conversations, as forms. An answer other than success is final: by
 // default only a connection that could not be made is tried again, within the 15 s. The two attempts to connect are one here, with the time of both.
 //
-// Note: the opt-in of a receiver to more (#rc=3&rp=all in its URL) and the fallback URL are the receiver's configuration, which
-// nobody told us, and are not simulated.
+// A receiver that has a fallback URL gets what failed there at once. Twilio documents that for the URLs that a call or a message asks for instructions
+// (https://www.twilio.com/docs/usage/security/availability-reliability, July 2026); that it holds for these callbacks too, with the 15 s anew, is assumed, and happens
+// only to a receiver that is said to have such a URL.
+//
+// Note: the opt-in of a receiver to more attempts (#rc=3&rp=all in its URL) is not simulated.
 //
 // The canonical id is the header I-Twilio-Idempotency-Token, which stays over retries.
 func newTwilio() *Provider {
@@ -47,6 +53,7 @@ func newTwilio() *Provider {
 		Timeout:     twilioTimeout, ConnectTimeout: twilioConnectTimeout,
 		// What a redirect is, Twilio does not say for status callbacks. Taken as a failure here.
 		SuccessMin: 200, SuccessMax: 299,
+		Fallback: twilioFallback,
 		MaxBatch: 1, MeanBatch: 1, BatchSize: one,
 		ID:        twilioID,
 		Type:      twilioType,
@@ -118,6 +125,16 @@ func (t *twilio) render(r *Request, d Delivery) {
 	if d.Malformed {
 		r.Body = cutForm(r.Body, start)
 	}
+}
+
+// twilioFallback adds what the fallback URL is told: ErrorCode and ErrorUrl
+// (https://www.twilio.com/docs/usage/security/availability-reliability, July 2026).
+func twilioFallback(r *Request, last Answer, primary string) {
+	code := twilioNoPage
+	if last.Status == 0 {
+		code = twilioNoAnswer
+	}
+	r.Body = append(r.Body, "&ErrorCode="+code+"&ErrorUrl="+url.QueryEscape(primary)...)
 }
 
 // sign follows https://www.twilio.com/docs/usage/security#validating-requests (November 2026): base64 of HMAC-SHA1 over the URL and then, sorted by name, each

@@ -36,6 +36,8 @@ type library struct {
 	// rotates: while a secret is being replaced, the provider signs with the old one too. misread is what the library makes of that where it does not take it.
 	rotates bool
 	misread error
+	// prescient: it refuses dates ahead, although the provider's rule is about age alone.
+	prescient bool
 }
 
 // fact is what a receiver needs to know of an event.
@@ -62,7 +64,7 @@ func libraries() []library {
 		{name: "adyen-go-api-library", provider: "adyen", verify: verifyAdyen, read: readAdyen, types: 7},
 		{name: "twilio-go", provider: "twilio", verify: verifyTwilio, types: 11},
 		// Its pattern for the header has room for one signature, so that a receiver built on it refuses everything while a secret is being replaced.
-		{name: "paddle-go-sdk", provider: "paddle", verify: verifyPaddle, read: readPaddle, types: 10, rotates: true, misread: paddle.ErrInvalidSignatureFormat},
+		{name: "paddle-go-sdk", provider: "paddle", verify: verifyPaddle, read: readPaddle, types: 10, rotates: true, misread: paddle.ErrInvalidSignatureFormat, prescient: true},
 	}
 }
 

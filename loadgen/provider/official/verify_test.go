@@ -60,8 +60,10 @@ type forgery struct {
 	forge func(p *provider.Provider, r *request, secret string)
 }
 
-// expiredBy is how far behind the tolerance the load generator dates an expired signature.
-const expiredBy = 3 * time.Minute
+// beyond is how far outside the tolerance the load generator dates an expired signature or one from the future.
+const beyond = 3 * time.Minute
+
+const fromTheFuture = "from the future"
 
 // forgeries are those of the load generator.
 func forgeries() []forgery {
@@ -73,7 +75,10 @@ func forgeries() []forgery {
 		}},
 		{"unsigned", func(*provider.Provider, *request, string) {}},
 		{"expired", func(p *provider.Provider, r *request, secret string) {
-			sign(p, r, now.Add(-p.Tolerance-expiredBy), secret)
+			sign(p, r, now.Add(-p.Tolerance-beyond), secret)
+		}},
+		{fromTheFuture, func(p *provider.Provider, r *request, secret string) {
+			sign(p, r, now.Add(p.FutureTolerance+beyond), secret)
 		}},
 	}
 }
@@ -83,7 +88,7 @@ func TestForgeriesRefused(t *testing.T) {
 	for _, l := range libraries() {
 		p := find(t, l.provider)
 		for _, f := range forgeries() {
-			if f.name == "expired" && p.Tolerance == 0 {
+			if f.name == "expired" && p.Tolerance == 0 || f.name == fromTheFuture && p.FutureTolerance == 0 {
 				continue // TestTolerance: its library does not refuse it.
 			}
 			t.Run(l.name+"/"+f.name, func(t *testing.T) {
@@ -102,7 +107,8 @@ func TestForgeriesRefused(t *testing.T) {
 	}
 }
 
-// TestTolerance: a library refuses signatures from the age on that the provider is said to tolerate, and those that say nothing of age are accepted at any.
+// TestTolerance: a library refuses signatures from the age on that the provider is said to tolerate, and those that say nothing of age are accepted at any. So
+// it is with dates ahead.
 func TestTolerance(t *testing.T) {
 	for _, l := range libraries() {
 		p := find(t, l.provider)
@@ -114,6 +120,8 @@ func TestTolerance(t *testing.T) {
 			{"as old as tolerated", p.Tolerance, false},
 			{"a second older", p.Tolerance + time.Second, p.Tolerance > 0},
 			{"a month old", 30 * 24 * time.Hour, p.Tolerance > 0},
+			{"dated as far ahead as tolerated", -p.FutureTolerance, false},
+			{"dated further ahead", -p.FutureTolerance - beyond, p.FutureTolerance > 0 || l.prescient},
 		}
 		for _, tt := range tests {
 			t.Run(l.name+"/"+tt.name, func(t *testing.T) {
