@@ -17,7 +17,9 @@ import (
 	"floodproof/chaos/cutfs"
 	"floodproof/reference"
 	"floodproof/reference/queue"
-	"floodproof/reference/queue/nats/child"
+	kafkachild "floodproof/reference/queue/kafka/child"
+	memorychild "floodproof/reference/queue/memory/child"
+	natschild "floodproof/reference/queue/nats/child"
 )
 
 // parts are what a node of the pipeline is made of. A nil function leaves the part as it is.
@@ -65,13 +67,17 @@ func (f *nodeFlags) register(fs *flag.FlagSet) {
 // ends: then whoever started it is gone.
 func nodeVerb(ctx context.Context, p *Program, args []string) (int, error) {
 	if len(args) == 0 {
-		return ExitUsage, usagef("roles: receiver, worker, guard, nats, cutfs", "node: no role given")
+		return ExitUsage, usagef("roles: receiver, worker, guard, nats, kafka, memory, cutfs", "node: no role given")
 	}
 	switch args[0] {
 	case "guard":
 		return ExitPass, harness.Guard(p.Stdin)
-	case "nats": // the server that is built in
-		return child.Main(args[1:]), nil
+	case "nats": // servers that are built in
+		return natschild.Main(args[1:]), nil
+	case "kafka":
+		return kafkachild.Main(args[1:]), nil
+	case "memory":
+		return memorychild.Main(args[1:]), nil
 	case "cutfs": // the file system whose power is cut
 		return ExitPass, cutfs.ServeStdin(ctx)
 	}
@@ -93,7 +99,7 @@ func nodeVerb(ctx context.Context, p *Program, args []string) (int, error) {
 	case "worker":
 		return ExitPass, p.worker(ctx, f)
 	default:
-		return ExitUsage, usagef("roles: receiver, worker, guard, nats, cutfs", "node: unknown role %q", args[0])
+		return ExitUsage, usagef("roles: receiver, worker, guard, nats, kafka, memory, cutfs", "node: unknown role %q", args[0])
 	}
 }
 

@@ -57,6 +57,7 @@ func verbs() []verb {
 		{name: "record", synopsis: "record --to URL --out FILE [flags]", doc: "keep a tape of real traffic in front of an endpoint, scrubbed", run: recordVerb},
 		{name: "replay", synopsis: "replay FILE --to URL [flags]", doc: "play a tape back, signed anew", run: replayVerb},
 		{name: "crosscheck", synopsis: "crosscheck URL --rate N [flags]", doc: "measure an endpoint beside vegeta, and say where the two differ", run: crosscheckVerb},
+		{name: "serve", synopsis: serveSynopsis, doc: "run the reference pipeline for real: receiver, workers, dashboard, metrics", run: serveVerb},
 		{name: "version", synopsis: "version", doc: "print the version", run: versionVerb},
 		{name: "node", synopsis: "node ROLE [flags]", doc: "one process of the pipeline", run: nodeVerb, hidden: true},
 	}

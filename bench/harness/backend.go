@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"floodproof/reference/queue"
+	"floodproof/reference/queue/kafka"
+	"floodproof/reference/queue/memory"
 	"floodproof/reference/queue/nats"
 	"floodproof/reference/queue/postgres"
 	"floodproof/reference/queue/redisstreams"
@@ -56,6 +58,14 @@ func Backends() []Backend {
 		cmd := self("node", "nats")
 		return server.NATS(cmd.Path, cmd.Args[1:]...)
 	}
+	memoryServer := func(self func(...string) *exec.Cmd) server.Kind {
+		cmd := self("node", "memory")
+		return server.Memory(cmd.Path, cmd.Args[1:]...)
+	}
+	fakeKafka := func(self func(...string) *exec.Cmd) server.Kind {
+		cmd := self("node", "kafka")
+		return server.Kafka(cmd.Path, cmd.Args[1:]...)
+	}
 	return []Backend{
 		{Name: "sqlite", Doc: "embedded: a log that is synced before the answer, indexed by SQLite", Open: openSQLite("FULL")},
 		{Name: "sqlite@normal", Doc: "the same without syncs: a power cut loses what was acknowledged last", Open: openSQLite("NORMAL")},
@@ -74,6 +84,12 @@ func Backends() []Backend {
 			Name: "nats@default-sync", Doc: "the same with the server's own sync_interval of two minutes: a power cut loses what was acknowledged since",
 			Server: jetStream, Settings: map[string]string{"sync_interval": "2m"}, Open: openNATS,
 		},
+		{Name: "kafka", Doc: "Kafka, by default kfake of franz-go, built in, with a sync of each batch: the log is the queue", Server: fakeKafka, Open: openKafka},
+		{
+			Name: "kafka@no-flush", Doc: "the same without syncs: a power cut loses what was acknowledged last",
+			Server: fakeKafka, Settings: map[string]string{"storage": "nosync"}, Open: openKafka,
+		},
+		{Name: "memory", Doc: "a broker that keeps everything in its memory: the ceiling, and what must be caught losing all when it dies", Server: memoryServer, Open: openMemory},
 	}
 }
 
@@ -95,6 +111,14 @@ func openPostgres(async bool) func(context.Context, BackendOptions) (Store, erro
 
 func openNATS(ctx context.Context, o BackendOptions) (Store, error) {
 	return nats.Open(ctx, nats.Options{URL: o.Address, Namespace: o.Namespace, Lease: o.Lease})
+}
+
+func openKafka(ctx context.Context, o BackendOptions) (Store, error) {
+	return kafka.Open(ctx, kafka.Options{Brokers: o.Address, Namespace: o.Namespace, Lease: o.Lease})
+}
+
+func openMemory(ctx context.Context, o BackendOptions) (Store, error) {
+	return memory.Open(ctx, memory.Options{Address: o.Address, Namespace: o.Namespace, Lease: o.Lease})
 }
 
 // OpenBackend opens a queue by its name.

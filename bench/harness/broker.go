@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"floodproof/chaos"
@@ -71,6 +72,9 @@ func (b *broker) host() string {
 	if b == nil {
 		return ""
 	}
+	if !strings.Contains(b.address, "://") {
+		return b.address
+	}
 	u, err := url.Parse(b.address)
 	if err != nil {
 		return ""
@@ -80,6 +84,9 @@ func (b *broker) host() string {
 
 // through is the address with another host, that of a proxy.
 func (b *broker) through(host string) string {
+	if !strings.Contains(b.address, "://") {
+		return host
+	}
 	u, err := url.Parse(b.address)
 	if err != nil {
 		return b.address

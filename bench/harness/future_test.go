@@ -32,7 +32,7 @@ func forgedDay(t *testing.T, p *provider.Provider, future time.Duration) (verdic
 	const events = 200
 	secret := randomSecret(p)
 	receiver, err := reference.NewReceiver(reference.ReceiverConfig{
-		Queue: new(memory), FutureTolerance: future,
+		Queue: new(inMemory), FutureTolerance: future,
 		Providers: map[string]reference.ProviderConfig{p.Name: {Secrets: []reference.Secret{reference.Secret(verification(p, secret))}}},
 	})
 	if err != nil {
@@ -124,7 +124,7 @@ func TestFallbackOfAScenario(t *testing.T) {
 	if err != nil || second != first+"?half=2" {
 		t.Fatalf("second URL %q, %v", second, err)
 	}
-	p, kept := c.providers["twilio"], new(memory)
+	p, kept := c.providers["twilio"], new(inMemory)
 	receiver, err := reference.NewReceiver(reference.ReceiverConfig{
 		Queue: kept, Providers: map[string]reference.ProviderConfig{"twilio": {Secrets: []reference.Secret{reference.Secret(c.secrets["twilio"][0])}}},
 	})

@@ -69,7 +69,7 @@ func removePatiently(dir string) error {
 		if err == nil || try == 20 {
 			return err
 		}
-		time.Sleep(100 * time.Millisecond)
+		time.Sleep(100 * time.Millisecond) //nolint:forbidigo // nobody tells when a mount is gone
 	}
 }
 

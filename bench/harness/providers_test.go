@@ -75,13 +75,13 @@ providers:
 `, s.scheme, s.encoding, s.secret, s.over, s.value, join, s.id)
 }
 
-// memory keeps what a receiver enqueues.
-type memory struct {
+// inMemory keeps what a receiver enqueues.
+type inMemory struct {
 	queue.Queue // Nil: a receiver calls nothing but Enqueue.
 	jobs        []queue.Job
 }
 
-func (m *memory) Enqueue(_ context.Context, jobs ...queue.Job) error {
+func (m *inMemory) Enqueue(_ context.Context, jobs ...queue.Job) error {
 	m.jobs = append(m.jobs, jobs...)
 	return nil
 }
@@ -91,7 +91,7 @@ type stage struct {
 	cast     *cast
 	acme     *provider.Provider
 	receiver *reference.Receiver
-	queue    *memory
+	queue    *inMemory
 }
 
 // The URL of the receiver, as generator and receiver know it, and the time of all signatures.
@@ -117,7 +117,7 @@ func newStage(t *testing.T, text string) *stage {
 	if err != nil {
 		t.Fatal(err)
 	}
-	st := &stage{cast: c, acme: c.providers["acme"], queue: new(memory)}
+	st := &stage{cast: c, acme: c.providers["acme"], queue: new(inMemory)}
 	st.receiver, err = reference.NewReceiver(reference.ReceiverConfig{
 		Queue: st.queue, Providers: map[string]reference.ProviderConfig{"acme": providers["acme"]}, Now: func() time.Time { return stageTime },
 	})

@@ -79,7 +79,7 @@ func (h *History) measureOrder() {
 
 // look judges one resource, whose updates are in the order of their effects, those without one last.
 func (o *order) look(updates []update, bounds *ledger.DebounceBounds) {
-	done := updates[:len(updates)]
+	done := updates
 	if i := slices.IndexFunc(updates, func(u update) bool { return u.effect == forever }); i >= 0 {
 		done = updates[:i]
 	}

@@ -18,9 +18,6 @@ func (c *clock) now() int64 { return c.local().UnixMicro() + c.offset.Load() }
 // here turns the server's time into that of this machine's clock, which is what the caller compares it with.
 func (c *clock) here(at int64) time.Time { return time.UnixMicro(at - c.offset.Load()) }
 
-// there is the inverse of here.
-func (c *clock) there(at time.Time) int64 { return at.UnixMicro() + c.offset.Load() }
-
 const (
 	clockEvery   = 15 * time.Second
 	clockSamples = 5

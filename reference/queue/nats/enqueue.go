@@ -45,6 +45,8 @@ func (q *Queue) pack(jobs []queue.Job) ([]*entry, error) {
 			return nil, fmt.Errorf("job %d of %d has the provider %q and the event id %q: both are needed to know it again", i+1, len(jobs), job.Provider, job.EventID)
 		case !utf8.ValidString(job.Lane):
 			return nil, fmt.Errorf("event %q of %s has the lane %q: use valid UTF-8", job.EventID, job.Provider, job.Lane)
+		case job.Debounce != queue.Debounce{}:
+			return nil, fmt.Errorf("event %q of %s is to be debounced, which this queue does not do: send it without, or use a queue that claims it", job.EventID, job.Provider)
 		case len(job.Payload) > q.opts.MaxPayload:
 			return nil, fmt.Errorf("event %q of %s has %d bytes, the limit is %d: %w", job.EventID, job.Provider, len(job.Payload), q.opts.MaxPayload, queue.ErrTooLarge)
 		}

@@ -45,7 +45,7 @@ func TestMain(m *testing.M) {
 type run struct{ m *testing.M }
 
 func (r run) Run() int {
-	dir, err := os.MkdirTemp("", "floodproof-nats") //nolint:usetesting // it outlives each test
+	dir, err := os.MkdirTemp("", "floodproof-nats")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1

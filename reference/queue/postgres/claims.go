@@ -65,6 +65,7 @@ func (q *Queue) makeClaims(ctx context.Context, conn *pgx.Conn) (queue.Claims, e
 		Durability:    durability(settings, platform),
 		DedupWindow:   queue.Forever,
 		DelayAccuracy: delayAccuracy,
+		Debounce:      true,
 		MaxPayload:    q.opts.MaxPayload,
 		Settings:      settings,
 		Version:       "PostgreSQL " + version,

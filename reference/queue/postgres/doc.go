@@ -49,6 +49,12 @@
 // Note: there is no LISTEN/NOTIFY. A transaction that notifies takes one lock of the whole server for its commit, sync included
 // (https://www.recall.ai/blog/postgres-listen-notify-does-not-scale, read November 2026), and every Enqueue would be one; polling finds a job in 10 ms on average.
 //
+// # Debouncing
+//
+// What is known of the updates of one resource is a row of rows. It is changed by triggers on jobs, in the transaction that changes the job which is the reason and by the
+// server's clock; their conditions let jobs that are not debounced pass without a call. A statement about debounced jobs goes with one that locks their rows in order, in
+// one round trip. An old version whose lease lapsed is ended by the next look at its lane: until then it is counted as waiting.
+//
 // # How it stays fast
 //
 // A claim walks over the entries of jobs that are gone until it comes to one that is there. Vacuum removes those, and a reader marks them, but neither while any

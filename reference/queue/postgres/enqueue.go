@@ -65,6 +65,9 @@ func (c *enqueueCall) add(jobs []queue.Job, maxPayload int) error {
 		if job.Provider == "" || job.EventID == "" {
 			return fmt.Errorf("job %d of %d has the provider %q and the event id %q: both are needed to know it again", i+1, len(jobs), job.Provider, job.EventID)
 		}
+		if err := job.Debounce.Check(job.Resource); err != nil {
+			return fmt.Errorf("event %q of %s: %w", job.EventID, job.Provider, err)
+		}
 		if len(job.Payload) > maxPayload {
 			return fmt.Errorf("event %q of %s has %d bytes, the limit is %d: %w", job.EventID, job.Provider, len(job.Payload), maxPayload, queue.ErrTooLarge)
 		}
@@ -72,7 +75,11 @@ func (c *enqueueCall) add(jobs []queue.Job, maxPayload int) error {
 		for _, text := range []*string{&job.Provider, &job.EventID, &job.DeliveryID, &job.Type, &job.Resource, &job.Lane, &job.DeadOnArrival} {
 			*text = escape(*text)
 		}
-		if n := max(len(job.Provider)+len(job.EventID), len(job.Lane)); n > maxKey {
+		n := max(len(job.Provider)+len(job.EventID), len(job.Lane))
+		if job.Debounce.Quiet > 0 {
+			n = max(n, len(job.Provider)+len(job.Resource))
+		}
+		if n > maxKey {
 			return fmt.Errorf("job %d of %d has a key of %d bytes, the limit is %d: %w", i+1, len(jobs), n, maxKey, queue.ErrTooLarge)
 		}
 		r := &c.rows[i]
@@ -144,12 +151,34 @@ func (q *Queue) store(s *session, batch []*enqueueCall) error {
 	if len(rows) == 0 {
 		return nil
 	}
+	var updates resources
+	for _, r := range rows {
+		updates.add(&r.Job, r.Provider, r.Resource)
+	}
 	columns := newColumns(rows)
+	args := []any{columns.receivedAt, columns.version, columns.place, columns.encoding,
+		columns.texts[0], columns.texts[1], columns.texts[2], columns.texts[3], columns.texts[4], columns.texts[5], columns.texts[6], columns.body}
+	statement := q.sql.store
+	if len(updates.pairs) > 0 {
+		statement = q.sql.storeRows
+		args = append(args, columns.debounces(rows)...)
+	}
 	return s.do(func(ctx context.Context, conn *pgx.Conn) error {
-		_, err := conn.Exec(ctx, q.sql.store, columns.receivedAt, columns.version, columns.place, columns.encoding,
-			columns.texts[0], columns.texts[1], columns.texts[2], columns.texts[3], columns.texts[4], columns.texts[5], columns.texts[6], columns.body)
-		return err
+		return updates.query(ctx, conn, q.sql.makeRows, statement, args, func(rows pgx.Rows) error {
+			rows.Close()
+			return rows.Err()
+		})
 	})
+}
+
+// debounces are three columns more.
+func (c *columns) debounces(rows []*stored) []any {
+	quiet, longest, edge := make([]int64, len(rows)), make([]int64, len(rows)), make([]int16, len(rows))
+	for i, from := range c.place {
+		d := rows[from].Debounce
+		quiet[i], longest[i], edge[i] = int64(d.Quiet), int64(d.MaxWait), int16(d.Edge)
+	}
+	return []any{quiet, longest, edge}
 }
 
 // columns are rows the other way round, as unnest takes them.

@@ -237,9 +237,11 @@ func (q *Queue) claim(s *session, l *line, limit int) (got []claimed, err error)
 		var c claimed
 		var receivedAt int64
 		var encoding int16
+		var d debounce
 		_, err = pgx.ForEachRow(rows, []any{&c.ID, &c.Token, &c.Attempt, &c.Deadline, &c.was, &receivedAt, &c.Version, &encoding,
-			&c.Provider, &c.EventID, &c.DeliveryID, &c.Type, &c.Resource, &c.Payload}, func() error {
+			&c.Provider, &c.EventID, &c.DeliveryID, &c.Type, &c.Resource, &c.Payload, &d.quiet, &d.longest, &d.edge}, func() error {
 			next := c
+			next.Debounce = d.value()
 			c.Payload = nil // it is kept
 			next.Lane = l.name
 			restore(receivedAt, &next.Job)
@@ -256,6 +258,19 @@ func (q *Queue) claim(s *session, l *line, limit int) (got []claimed, err error)
 		_, err = q.settle(s, damaged)
 	}
 	return got, err
+}
+
+// debounce is a job's as it is stored: without values for none.
+type debounce struct {
+	quiet, longest *int64
+	edge           *int16
+}
+
+func (d debounce) value() queue.Debounce {
+	if d.quiet == nil || d.longest == nil || d.edge == nil {
+		return queue.Debounce{}
+	}
+	return queue.Debounce{Quiet: time.Duration(*d.quiet), MaxWait: time.Duration(*d.longest), Edge: queue.Edge(*d.edge)}
 }
 
 // restore makes a job's texts and times what they were.
@@ -292,13 +307,17 @@ func (q *Queue) handOut(s *session, l *line, leases []claimed) error {
 		return nil
 	}
 	ids, tokens, ats := make([]int64, len(leases)), make([]int64, len(leases)), make([]time.Time, len(leases))
+	var updates resources
 	for i, lease := range leases {
+		updates.add(&lease.Job, escape(lease.Provider), escape(lease.Resource))
 		ids[i], tokens[i], ats[i] = lease.ID, lease.Token, lease.was
 	}
 	l.full = time.Time{} // they are before the floor
 	return s.do(func(ctx context.Context, conn *pgx.Conn) error {
-		_, err := conn.Exec(ctx, q.sql.giveBack, ids, tokens, ats)
-		return err
+		return updates.query(ctx, conn, q.sql.lockRows, q.sql.giveBack, []any{ids, tokens, ats}, func(rows pgx.Rows) error {
+			rows.Close()
+			return rows.Err()
+		})
 	})
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 // schemaVersion is kept in the table meta. A higher one was made by a newer program and is refused.
-const schemaVersion = 1
+const schemaVersion = 2
 
 // schema makes the tables; $ is their schema. It runs as one transaction.
 //
@@ -37,6 +37,9 @@ CREATE TABLE $.events (
 	lane            text COLLATE "C" NOT NULL,
 	dead_on_arrival text COLLATE "C" NOT NULL,
 	body            bytea NOT NULL,
+	quiet           bigint,   -- of one that is debounced, nanoseconds, like the next
+	longest         bigint,
+	edge            smallint,
 	CONSTRAINT events_known UNIQUE (provider, event_id)
 );
 ALTER TABLE $.events ALTER body SET STORAGE EXTERNAL; -- it is compressed when it comes
@@ -47,7 +50,8 @@ CREATE TABLE $.jobs (
 	attempt integer NOT NULL, -- leases so far
 	size    integer NOT NULL, -- of the body, in bytes
 	leased  boolean NOT NULL,
-	lane    text COLLATE "C" NOT NULL
+	lane    text COLLATE "C" NOT NULL,
+	row_id  bigint            -- of one that is debounced; without a value it takes no room
 ) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_cost_delay = 0, autovacuum_analyze_scale_factor = 1);
 CREATE INDEX jobs_due ON $.jobs (lane, at, id);
 CREATE UNIQUE INDEX jobs_leased ON $.jobs (id) WHERE leased;
@@ -77,13 +81,14 @@ CREATE TABLE $.finished ( -- sum it; rows are added with every settlement and pu
 	jobs bigint NOT NULL
 );
 CREATE TABLE $.meta (version integer NOT NULL);
-INSERT INTO $.meta VALUES (1);
-`
+INSERT INTO $.meta VALUES (2);
+` + schemaRows
 
 // statements are all that run on the tables of one schema.
 type statements struct {
 	store, claim, peek, giveBack, settle, compact string
 	depth, letters, redrive, steps                string
+	makeRows, lockRows, storeRows                 string
 }
 
 func newStatements(namespace string) statements {
@@ -91,6 +96,7 @@ func newStatements(namespace string) statements {
 	return statements{
 		store: in(sqlStore), claim: in(sqlClaim), peek: in(sqlPeek), giveBack: in(sqlGiveBack), settle: in(sqlSettle), compact: in(sqlCompact),
 		depth: in(sqlDepth), letters: in(sqlLetters), redrive: in(sqlRedrive), steps: in(sqlSteps),
+		makeRows: in(sqlMakeRows), lockRows: in(sqlLockRows), storeRows: in(sqlStoreRows),
 	}
 }
 
@@ -130,10 +136,11 @@ const (
 		INSERT INTO $.attempts (id, attempt, at, reason) SELECT id, attempt, clock_timestamp(), 'lease lapsed' FROM chosen WHERE leased ON CONFLICT DO NOTHING
 	), claimed AS (
 		UPDATE $.jobs AS j SET leased = true, token = j.token + 1, attempt = j.attempt + 1, at = (SELECT clock_timestamp()) + $5 * interval '1 microsecond'
-		FROM chosen AS c WHERE j.ctid = c.place RETURNING j.id, j.token, j.attempt, j.at AS deadline, c.at
+		FROM chosen AS c WHERE j.ctid = c.place RETURNING j.id, j.token, j.attempt, j.at AS deadline, j.leased, c.at
 	)
-	SELECT c.id, c.token, c.attempt, c.deadline, c.at, e.received_at, e.version, e.encoding, e.provider, e.event_id, e.delivery_id, e.type, e.resource, e.body
-	FROM claimed AS c JOIN $.events AS e ON e.id = c.id ORDER BY c.at, c.id`
+	SELECT c.id, c.token, c.attempt, c.deadline, c.at, e.received_at, e.version, e.encoding, e.provider, e.event_id, e.delivery_id, e.type, e.resource, e.body,
+		e.quiet, e.longest, e.edge
+	FROM claimed AS c JOIN $.events AS e ON e.id = c.id WHERE c.leased ORDER BY c.at, c.id`
 
 	// sqlPeek tells the server's time and when the next job of lane $1 can be leased, if one can at or after $2.
 	sqlPeek = `SELECT clock_timestamp(), (SELECT at FROM $.jobs WHERE lane = $1 AND at >= $2 ORDER BY at, id LIMIT 1)`
@@ -191,19 +198,28 @@ const (
 	SELECT lane, sum(waiting)::bigint, sum(leased)::bigint, sum(dead)::bigint, sum(done)::bigint, (SELECT now FROM now), min(oldest) FROM counts GROUP BY lane`
 
 	// sqlLetters lists up to $3 dead letters after ($1, $2), as many as bodies of $4 bytes hold but at least one.
-	sqlLetters = `SELECT id, at, attempts, reason, received_at, version, encoding, provider, event_id, delivery_id, type, resource, lane, dead_on_arrival, body FROM (
+	sqlLetters = `SELECT id, at, attempts, reason, received_at, version, encoding, provider, event_id, delivery_id, type, resource, lane, dead_on_arrival, body, quiet, longest, edge FROM (
 		SELECT *, sum(octet_length(body)) OVER (ORDER BY at, id) - octet_length(body) AS before FROM (
-			SELECT d.id, d.at, d.attempts, d.reason, e.received_at, e.version, e.encoding, e.provider, e.event_id, e.delivery_id, e.type, e.resource, e.lane, e.dead_on_arrival, e.body
+			SELECT d.id, d.at, d.attempts, d.reason, e.received_at, e.version, e.encoding, e.provider, e.event_id, e.delivery_id, e.type, e.resource, e.lane, e.dead_on_arrival, e.body, e.quiet, e.longest, e.edge
 			FROM $.dead AS d JOIN $.events AS e ON e.id = d.id WHERE (d.at, d.id) > ($1, $2) ORDER BY d.at, d.id LIMIT $3
 		) AS page
 	) AS weighed WHERE before < $4 ORDER BY at, id`
 
-	sqlRedrive = `WITH event AS (
-		SELECT id, octet_length(body) AS size FROM $.events WHERE provider = $1 AND event_id = $2
+	// sqlRedrive tells whether there was the letter, and whether it was due again: not when a newer version of its resource was there since.
+	sqlRedrive = `WITH event AS MATERIALIZED (
+		SELECT d.id, octet_length(e.body) AS size, e.version, e.quiet, e.provider, e.resource FROM $.events AS e JOIN $.dead AS d ON d.id = e.id
+		WHERE e.provider = $1 AND e.event_id = $2
+	), updates AS MATERIALIZED (
+		SELECT r.id, r.version, r.pending FROM $.rows AS r JOIN event AS e ON e.quiet > 0 AND r.provider = e.provider AND r.resource = e.resource FOR UPDATE OF r
 	), letter AS (
-		DELETE FROM $.dead AS d USING event AS e WHERE d.id = e.id RETURNING d.id, d.token, d.attempts, e.size, d.lane
+		DELETE FROM $.dead AS d USING event AS e
+		WHERE d.id = e.id AND NOT EXISTS (SELECT FROM updates AS u WHERE e.version < u.version OR u.pending <> 0)
+		RETURNING d.id, d.token, d.attempts, e.size, d.lane
+	), due AS (
+		INSERT INTO $.jobs (id, at, token, attempt, size, leased, lane, row_id)
+		SELECT id, clock_timestamp(), token, attempts, size, false, lane, (SELECT id FROM updates) FROM letter RETURNING lane
 	)
-	INSERT INTO $.jobs (id, at, token, attempt, size, leased, lane) SELECT id, clock_timestamp(), token, attempts, size, false, lane FROM letter RETURNING lane`
+	SELECT (SELECT lane FROM due) FROM event`
 )
 
 // sqlReady looks whether the tables are there. to_regclass would not do: it answers from a memory that does not hear of others while its transaction is open.

@@ -182,22 +182,22 @@ func (q *Queue) settleBatch(s *session, batch []*settleCall) {
 func (q *Queue) settle(s *session, batch []*settleCall) (map[int64]time.Time, error) {
 	ids, tokens := make([]int64, len(batch)), make([]int64, len(batch))
 	verbs, micros, reasons := make([]int16, len(batch)), make([]int64, len(batch)), make([]string, len(batch))
+	var updates resources
 	for i, c := range batch {
+		updates.add(&c.lease.Job, escape(c.lease.Provider), escape(c.lease.Resource))
 		ids[i], tokens[i], verbs[i], micros[i], reasons[i] = c.lease.ID, c.lease.Token, c.verb, c.after.Microseconds(), c.reason
 	}
 	held := make(map[int64]time.Time, len(batch))
 	err := s.do(func(ctx context.Context, conn *pgx.Conn) error {
-		rows, err := conn.Query(ctx, q.sql.settle, ids, tokens, verbs, micros, reasons)
-		if err != nil {
+		return updates.query(ctx, conn, q.sql.lockRows, q.sql.settle, []any{ids, tokens, verbs, micros, reasons}, func(rows pgx.Rows) error {
+			var id int64
+			var at time.Time
+			_, err := pgx.ForEachRow(rows, []any{&id, &at}, func() error {
+				held[id] = at
+				return nil
+			})
 			return err
-		}
-		var id int64
-		var at time.Time
-		_, err = pgx.ForEachRow(rows, []any{&id, &at}, func() error {
-			held[id] = at
-			return nil
 		})
-		return err
 	})
 	return held, err
 }

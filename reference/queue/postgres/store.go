@@ -101,10 +101,12 @@ func (q *Queue) deadLetters(ctx context.Context, conn *pgx.Conn, at *pgtype.Time
 	var d queue.DeadLetter
 	var receivedAt int64
 	var encoding int16
+	var b debounce
 	_, err = pgx.ForEachRow(rows, []any{id, &d.At, &d.Attempts, &d.Reason, &receivedAt, &d.Version, &encoding,
-		&d.Provider, &d.EventID, &d.DeliveryID, &d.Type, &d.Resource, &d.Lane, &d.DeadOnArrival, &d.Payload}, func() error {
+		&d.Provider, &d.EventID, &d.DeliveryID, &d.Type, &d.Resource, &d.Lane, &d.DeadOnArrival, &d.Payload, &b.quiet, &b.longest, &b.edge}, func() error {
 		*at = pgtype.Timestamptz{Time: d.At, Valid: true}
 		next := d
+		next.Debounce = b.value()
 		restore(receivedAt, &next.Job)
 		next.Reason = unescape(d.Reason)
 		d.Payload = nil                                                 // it is kept
@@ -117,22 +119,25 @@ func (q *Queue) deadLetters(ctx context.Context, conn *pgx.Conn, at *pgtype.Time
 	return letters, err
 }
 
-// Redrive makes a dead letter due again; its attempts go on counting. An event that is unknown or not dead is an error.
+// Redrive makes a dead letter due again; its attempts go on counting. An event that is unknown or not dead is an error, and so is one of a debounced row
+// of which a newer version was there since: it would undo that.
 func (q *Queue) Redrive(ctx context.Context, provider, eventID string) error {
 	if err := q.begin(); err != nil {
 		return err
 	}
 	defer q.calls.Done()
-	var lane string
+	var lane *string
 	err := q.read(ctx, func(ctx context.Context, conn *pgx.Conn) error {
 		return conn.QueryRow(ctx, q.sql.redrive, escape(provider), escape(eventID)).Scan(&lane)
 	})
 	if errors.Is(err, pgx.ErrNoRows) {
 		err = errors.New("there is no such dead letter")
+	} else if err == nil && lane == nil {
+		err = errors.New("a newer version of its resource was there since")
 	}
 	if err != nil {
 		return fmt.Errorf("redrive event %q of %s: %w", eventID, provider, err)
 	}
-	q.alarm.ring(unescape(lane))
+	q.alarm.ring(unescape(*lane))
 	return nil
 }

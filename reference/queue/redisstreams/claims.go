@@ -48,6 +48,7 @@ func (q *Queue) makeClaims(ctx context.Context) (queue.Claims, error) {
 		Durability:    durability(settings),
 		DedupWindow:   q.opts.DedupWindow,
 		DelayAccuracy: delayAccuracy,
+		Debounce:      true,
 		MaxPayload:    q.opts.MaxPayload,
 		Settings:      settings,
 		Version:       version(info),

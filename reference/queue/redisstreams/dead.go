@@ -67,14 +67,19 @@ func unpackLetter(entry any) (id string, letter queue.DeadLetter, err error) {
 	return id, letter, err
 }
 
-// Redrive makes a dead letter due again; its attempts go on counting. An event that is unknown or not dead is an error.
+// Redrive makes a dead letter due again; its attempts go on counting. An event that is unknown or not dead is an error, and so is one of a debounced row of which a
+// newer version was there since: it would undo that.
 func (q *Queue) Redrive(ctx context.Context, provider, eventID string) error {
 	if err := q.begin(); err != nil {
 		return err
 	}
 	defer q.calls.Done()
 	answer, err := q.run(ctx, q.scripts.redrive, ref(provider, eventID))
-	if err == nil && answer != int64(1) {
+	switch {
+	case err != nil:
+	case answer == int64(-1):
+		err = errors.New("a newer version of its resource was there since")
+	case answer != int64(1):
 		err = errors.New("there is no such dead letter")
 	}
 	if err != nil {

@@ -16,7 +16,7 @@ func (q *Queue) Depth(ctx context.Context) (queue.Depth, error) {
 		return queue.Depth{}, err
 	}
 	defer q.calls.Done()
-	answer, err := q.run(ctx, q.scripts.depth, q.opts.window())
+	answer, err := q.run(ctx, q.scripts.depth)
 	if err != nil {
 		return queue.Depth{}, fmt.Errorf("ask for the depth: %w", err)
 	}

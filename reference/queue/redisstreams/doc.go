@@ -34,6 +34,12 @@
 // Note: all receivers are one consumer of the group. Consumers with names of their own would pile up with each restart, and one that is deleted takes its
 // pending entries with it; who owns a job is said by the token.
 //
+// # Debouncing
+//
+// What is known of the updates of one resource is a hash (lua/rows.lua), which changes in the script that changes the job which is the reason. The newest job waits among
+// what comes later until its window ends, by the server's clock; one that comes to its turn while another of the resource is leased waits for the end of that lease. The
+// hash of a resource stays for as long as finished events are known: some 230 bytes for each resource that ever had an update, by default for ever.
+//
 // # Memory
 //
 // Everything is in the server's memory. When that is full a server that evicts throws away events, silently: Open refuses it. One with noeviction refuses

@@ -31,21 +31,35 @@ func (q *Queue) Enqueue(ctx context.Context, jobs ...queue.Job) error {
 
 func (q *Queue) prepare(jobs []queue.Job) (*operation, error) {
 	for i := range jobs {
-		switch job := &jobs[i]; {
+		job := &jobs[i]
+		if err := job.Debounce.Check(job.Resource); err != nil {
+			return nil, fmt.Errorf("event %q of %s: %w", job.EventID, job.Provider, err)
+		}
+		switch {
 		case job.Provider == "" || job.EventID == "":
 			return nil, fmt.Errorf("job %d of %d has the provider %q and the event id %q: both are needed to know it again", i+1, len(jobs), job.Provider, job.EventID)
 		case len(job.Payload) > q.opts.MaxPayload:
 			return nil, fmt.Errorf("event %q of %s has %d bytes, the limit is %d: %w", job.EventID, job.Provider, len(job.Payload), q.opts.MaxPayload, queue.ErrTooLarge)
 		}
 	}
-	args, bytes := make([]any, 0, 4*len(jobs)), 0
+	args, bytes := make([]any, 0, 5*len(jobs)), 0
 	for i := range jobs {
 		job := &jobs[i]
 		record := encode(job)
 		args = append(args, job.Lane, ref(job.Provider, job.EventID), record, clip(job.DeadOnArrival))
+		if d := job.Debounce; d.Quiet == 0 {
+			args = append(args, "")
+		} else {
+			args = append(args, ref(job.Provider, job.Resource), ordered(job.Version), milliseconds(d.Quiet), milliseconds(d.MaxWait), int(d.Edge))
+		}
 		bytes += len(record) + 256
 	}
 	return newOperation(args, bytes), nil
+}
+
+// ordered writes a version so that texts compare as versions do: the scripts' numbers do not hold 64 bits.
+func ordered(version int64) string {
+	return fmt.Sprintf("%020d", uint64(version)^1<<63)
 }
 
 // sendJobs stores the jobs of a batch, or none of them.

@@ -140,6 +140,9 @@ func FuzzRecord(f *testing.F) {
 	f.Add("", "", "l", bytes.Repeat([]byte("compressible "), 1000), int64(1<<62))
 	f.Fuzz(func(t *testing.T, provider, id, lane string, payload []byte, n int64) {
 		want := queue.Job{Provider: provider, EventID: id, Lane: lane, DeliveryID: id, Type: lane, Resource: provider, Version: n, Payload: payload, ReceivedAt: time.UnixMicro(n).UTC()}
+		if n%2 == 0 {
+			want.Debounce = queue.Debounce{Quiet: time.Duration(n), MaxWait: time.Duration(n - 1), Edge: queue.Both}
+		}
 		got, err := decode(ref(provider, id), string(encode(&want)))
 		if err != nil {
 			t.Fatalf("decode: %v", err)

@@ -19,8 +19,11 @@ const (
 	encodingS2  = 1
 )
 
-// recordVersion is the first byte of a record.
-const recordVersion = 1
+// The first byte of a record: of a job without debouncing, and of one with it.
+const (
+	recordPlain     = 1
+	recordDebounced = 2
+)
 
 // errDamaged: what is stored of a job cannot be read.
 var errDamaged = errors.New("the stored event cannot be read")
@@ -45,17 +48,23 @@ func splitRef(ref string) (provider, eventID string, err error) {
 // Payloads are compressed one by one with s2: what is stored is held in memory, and written to the append-only file.
 func encode(job *queue.Job) []byte {
 	texts := []string{job.Lane, job.DeliveryID, job.Type, job.Resource}
-	size := 2 + 2*binary.MaxVarintLen64
+	size := 2 + 5*binary.MaxVarintLen64
 	for _, t := range texts {
 		size += binary.MaxVarintLen32 + len(t)
 	}
 	head := make([]byte, 0, size+s2.MaxEncodedLen(len(job.Payload)))
-	head = append(head, recordVersion, encodingS2)
+	head = append(head, recordPlain, encodingS2)
 	head = binary.AppendVarint(head, job.Version)
 	head = binary.AppendVarint(head, job.ReceivedAt.UnixMicro())
 	for _, t := range texts {
 		head = binary.AppendUvarint(head, uint64(len(t)))
 		head = append(head, t...)
+	}
+	if d := job.Debounce; d != (queue.Debounce{}) {
+		head[0] = recordDebounced
+		for _, n := range []int64{int64(d.Quiet), int64(d.MaxWait), int64(d.Edge)} {
+			head = binary.AppendVarint(head, n)
+		}
 	}
 	compressed := s2.Encode(head[len(head):cap(head)], job.Payload)
 	if len(compressed) < len(job.Payload) {
@@ -72,13 +81,16 @@ func decode(ref, record string) (job queue.Job, err error) {
 	}
 	r := reader{rest: []byte(record)}
 	version, encoding := r.byte(), r.byte()
-	if r.failed || version != recordVersion {
-		return job, fmt.Errorf("%w: it has format %d, this program knows %d", errDamaged, version, recordVersion)
+	if r.failed || version != recordPlain && version != recordDebounced {
+		return job, fmt.Errorf("%w: it has format %d, this program knows %d and %d", errDamaged, version, recordPlain, recordDebounced)
 	}
 	job.Version = r.varint()
 	job.ReceivedAt = time.UnixMicro(r.varint()).UTC()
 	for _, text := range []*string{&job.Lane, &job.DeliveryID, &job.Type, &job.Resource} {
 		*text = r.text()
+	}
+	if version == recordDebounced {
+		job.Debounce = queue.Debounce{Quiet: time.Duration(r.varint()), MaxWait: time.Duration(r.varint()), Edge: queue.Edge(r.varint())}
 	}
 	if r.failed {
 		return job, fmt.Errorf("%w: it is too short", errDamaged)

@@ -11,10 +11,14 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// The sources of the scripts. Each runs behind luaCommon.
+// The sources of the scripts. Each runs behind the first three.
 var (
 	//go:embed lua/common.lua
 	luaCommon string
+	//go:embed lua/rows.lua
+	luaRows string
+	//go:embed lua/advance.lua
+	luaAdvance string
 	//go:embed lua/enqueue.lua
 	luaEnqueue string
 	//go:embed lua/claim.lua
@@ -36,19 +40,19 @@ type scripts struct {
 }
 
 func newScripts() scripts {
-	script := func(source string) *redis.Script { return redis.NewScript(luaCommon + source) }
+	script := func(source string) *redis.Script { return redis.NewScript(luaCommon + luaRows + luaAdvance + source) }
 	return scripts{
 		enqueue: script(luaEnqueue), claim: script(luaClaim), settle: script(luaSettle),
 		depth: script(luaDepth), letters: script(luaLetters), redrive: script(luaRedrive),
 	}
 }
 
-// run runs a script on the queue's keys and returns its answer.
+// run runs a script on the queue's keys and returns its answer. All scripts are told how long a finished event stays known, before their own arguments.
 //
 // Note: nothing is sent twice when a connection breaks, although the client could: a settlement that was done and whose answer was lost would be refused
 // the second time, and a second claim would take other jobs.
 func (q *Queue) run(ctx context.Context, s *redis.Script, args ...any) (any, error) {
-	return s.Run(ctx, q.client, []string{q.prefix}, args...).Result()
+	return s.Run(ctx, q.client, []string{q.prefix}, append([]any{q.opts.window()}, args...)...).Result()
 }
 
 // isReply reports whether an error is the server's answer, and not a failure to get one.

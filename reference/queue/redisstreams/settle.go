@@ -88,7 +88,7 @@ func (q *Queue) sendChanges(batch []*operation) {
 
 // changes runs settle.lua on leases, each given by its arguments.
 func (q *Queue) changes(leases ...[]any) ([]any, error) {
-	args := []any{q.opts.window()}
+	var args []any
 	for _, c := range leases {
 		args = append(args, c...)
 	}

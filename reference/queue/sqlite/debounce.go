@@ -185,6 +185,9 @@ func (t *tx) settled(id int64, outcome queue.Outcome) error {
 	if err != nil {
 		return err
 	}
+	if j.row == 0 {
+		return nil // it was dead on arrival, and redriven: no update of anything
+	}
 	w, err := t.windowByID(j.row)
 	if err != nil {
 		return err

@@ -171,7 +171,7 @@ func (w *writer) run() {
 // pace lets others join, if the last transaction began only a moment ago. Nobody who waits for an Enqueue is held up by that.
 func (w *writer) pace(first *operation) {
 	if wait := pacing - time.Since(w.begun); wait > 0 && !first.durable && len(w.ops) < maxBatchOps/2 {
-		time.Sleep(wait)
+		time.Sleep(wait) //nolint:forbidigo // for others to come; close waits for it
 	}
 }
 

@@ -1,6 +1,6 @@
--- Leases up to ARGV[2] jobs of lane ARGV[1] for ARGV[3] ms, about ARGV[4] bytes of them at most. Answers the time, and either ref, token, attempt and body of each
+-- Leases up to ARGV[3] jobs of lane ARGV[2] for ARGV[4] ms, about ARGV[5] bytes of them at most. Answers the time, and either ref, token, attempt and body of each
 -- or, with none, in how many ms the next becomes due (-1: not known) and the id of the last entry of the line.
-local lane, max, lease, budget = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local lane, max, lease, budget = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local now, seconds, micros = clock()
 local line = key('line', lane)
 
@@ -16,12 +16,32 @@ local function take(count)
   return reply and reply[1][2] or {}
 end
 
+-- mayLease decides about a job of a row: while another of it is leased, it waits for that.
+local function mayLease(row, ref, entry)
+  if yields(row, ref, now) then return false end
+  local w = window(row)
+  if w.running ~= '' and w.running ~= ref then
+    local busy = leased(w.running, now)
+    if busy then
+      leave(lane, {ref}, {entry})
+      redis.call('ZADD', key('later', lane), busy, ref)
+      redis.call('HSET', key('job', ref), 'state', 'later')
+      return false
+    end
+    retire(w.running, now)
+  end
+  w.running = ref
+  if w.pending == ref then w.pending = '' end
+  save(w, now)
+  return true
+end
+
 local leases = {}
 local bytes, largest = 0, 0
 local deadlines = {}
 local function give(entry, ref)
   local job = key('job', ref)
-  local h = redis.call('HMGET', job, 'body', 'state', 'entry', 'token', 'attempt')
+  local h = redis.call('HMGET', job, 'body', 'state', 'entry', 'token', 'attempt', 'row')
   local state = h[2] or 'waiting'
   if state == 'leased' and h[3] == entry then return end -- after the loss of the group: the lease is in force
   if not h[1] or state ~= 'waiting' then                 -- a job that was deleted by hand, or stands in the line twice
@@ -29,6 +49,7 @@ local function give(entry, ref)
     redis.call('XDEL', line, entry)
     return
   end
+  if h[6] and not mayLease(h[6], ref, entry) then return end
   local token, attempt = (h[4] or 0) + 1, (h[5] or 0) + 1
   redis.call('HSET', job, 'state', 'leased', 'lane', lane, 'entry', entry, 'token', token, 'attempt', attempt, 'until', now + lease)
   deadlines[#deadlines + 1], deadlines[#deadlines + 2] = now + lease, ref
@@ -37,16 +58,17 @@ local function give(entry, ref)
 end
 
 advance(lane, now)
-local count = 1 -- what is coming may be large: look at one, and then take as many as fit if they are no larger
+wake(now)
+local most = 1 -- what is coming may be large: look at one, and then take as many as fit if they are no larger
 while #leases < max and bytes < budget do
-  local entries = take(count)
+  local entries = take(most)
   if #entries == 0 then break end
   for _, e in ipairs(entries) do give(e[1], e[2][2]) end
   if #deadlines > 0 then
     redis.call('ZADD', key('leases', lane), unpack(deadlines))
     deadlines = {}
   end
-  count = math.min(max - #leases, math.max(1, math.floor((budget - bytes) / (largest + 1))), 128)
+  most = math.min(max - #leases, math.max(1, math.floor((budget - bytes) / (largest + 1))), 128)
 end
 
 local wait, last = -1, '0-0'

@@ -1,7 +1,9 @@
--- What all scripts share. KEYS[1] is what every key of the queue begins with; its braces keep them on one slot.
+-- What all scripts share. KEYS[1] is what every key of the queue begins with; its braces keep them on one slot. ARGV[1] is for how many ms a finished event stays
+-- known (0: for ever).
 --
 --   job:REF       hash: body (the event as Go packed it; '' when the job is done), state (none: it never left the line), lane, token, attempt, entry, until,
---                 at, reason. Of a finished job only body and state remain: that its event is known.
+--                 at, reason; row and version of one that is debounced. Of a finished job only body and state remain: that its event is known.
+--   row:NAME      hash: what is known of the updates of one resource (rows.lua)
 --   steps:REF     set: the finished steps of a job that is not done
 --   line:LANE     stream: what is due, in the order in which it became due, and what is leased. One consumer group; its pending entries are the leases.
 --   leases:LANE   sorted set: when the leases lapse
@@ -16,6 +18,7 @@
 -- Redis does not take back what a script did before it failed. Each script therefore does nothing before it knows that it will not fail; with the memory
 -- used up its first write is refused, if that write could need memory, and later ones are not.
 local GROUP, CONSUMER = 'workers', 'any'
+local WINDOW = tonumber(ARGV[1])
 local MOVES = 256 -- how many jobs one script moves to a line at most: while a script runs nobody else is served
 
 local function key(kind, name) return KEYS[1] .. kind .. ':' .. name end
@@ -30,8 +33,28 @@ local function sixtieth(window) return math.ceil(window / 60) end
 
 -- stand puts a job at the end of its line. It is due since then.
 local function stand(lane, ref, since)
-  redis.call('XADD', key('line', lane), '*', 'job', ref)
-  redis.call('HSET', key('job', ref), 'state', 'waiting', 'at', since)
+  local entry = redis.call('XADD', key('line', lane), '*', 'job', ref)
+  redis.call('HSET', key('job', ref), 'state', 'waiting', 'at', since, 'entry', entry)
+end
+
+-- forget leaves of a finished job that its event is known.
+local function forget(ref)
+  local job = key('job', ref)
+  redis.call('DEL', job, key('steps', ref))
+  redis.call('HSET', job, 'body', '', 'state', 'done')
+  if WINDOW > 0 then redis.call('PEXPIRE', job, WINDOW) end
+end
+
+-- count counts finished jobs.
+local function count(lane, jobs, now)
+  if WINDOW > 0 then
+    local part = sixtieth(WINDOW)
+    local sum = key('done', lane .. ':' .. math.floor(now / part))
+    redis.call('INCRBY', sum, jobs)
+    redis.call('PEXPIRE', sum, WINDOW + part)
+  else
+    redis.call('HINCRBY', KEYS[1] .. 'counts', 'done:' .. lane, jobs)
+  end
 end
 
 -- leave ends leases of one lane, some hundreds at most.
@@ -42,28 +65,3 @@ local function leave(lane, refs, entries)
   redis.call('ZREM', key('leases', lane), unpack(refs))
 end
 
--- advance moves the jobs whose delay or lease is over to the end of the line. Everything that puts a job into a line or takes one out does this first:
--- so each job stands behind all that became due before it.
-local function advance(lane, now)
-  local later = redis.call('ZRANGEBYSCORE', key('later', lane), '-inf', now, 'WITHSCORES', 'LIMIT', 0, MOVES)
-  local lapsed = redis.call('ZRANGEBYSCORE', key('leases', lane), '-inf', now, 'WITHSCORES', 'LIMIT', 0, MOVES)
-  local i, j = 1, 1
-  while later[i] or lapsed[j] do
-    if not lapsed[j] or later[i] and tonumber(later[i + 1]) <= tonumber(lapsed[j + 1]) then
-      redis.call('ZREM', key('later', lane), later[i])
-      stand(lane, later[i], later[i + 1])
-      i = i + 2
-    else
-      local ref = lapsed[j]
-      local entry = redis.call('HGET', key('job', ref), 'entry')
-      if entry then
-        leave(lane, {ref}, {entry})
-        stand(lane, ref, lapsed[j + 1])
-        redis.call('HSET', key('job', ref), 'reason', 'lease lapsed')
-      else
-        redis.call('ZREM', key('leases', lane), ref) -- somebody deleted the job by hand
-      end
-      j = j + 2
-    end
-  end
-end

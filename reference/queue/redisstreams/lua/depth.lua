@@ -1,12 +1,11 @@
--- ARGV[1] is for how many ms a finished event stays known (0: for ever). Answers for each lane its name, how many wait, are leased, dead and done, and for how many ms the oldest due one has waited.
+-- Answers for each lane its name, how many wait, are leased, dead and done, and for how many ms the oldest due one has waited.
 local now = clock()
-local window = tonumber(ARGV[1])
 local answer = {}
 
 local function done(lane)
-  if window == 0 then return tonumber(redis.call('HGET', KEYS[1] .. 'counts', 'done:' .. lane) or 0) end
-  local part, sum = sixtieth(window), 0
-  for n = math.floor((now - window) / part), math.floor(now / part) do
+  if WINDOW == 0 then return tonumber(redis.call('HGET', KEYS[1] .. 'counts', 'done:' .. lane) or 0) end
+  local part, sum = sixtieth(WINDOW), 0
+  for n = math.floor((now - WINDOW) / part), math.floor(now / part) do
     sum = sum + tonumber(redis.call('GET', key('done', lane .. ':' .. n)) or 0)
   end
   return sum

@@ -1,0 +1,43 @@
+// Package kafka is a queue in one partition of a Kafka topic. It keeps every promise of a queue, at a price that its notes tell.
+//
+// # A log is not a queue
+//
+// Kafka hands out ranges of a log, not jobs: it knows no lease of a single record, no delay, no dead letter, and no event that it has seen a week ago. What it does have is one order
+// in which everybody sees the records of a partition. That is enough. What is written here is not jobs but commands: store these jobs, lease up to ten of them to me, settle
+// that lease. Each handle that needs to know reads them all, from the first, and applies them to a state machine (package state of reference/queue/memory). At the same offset all
+// are in the same state, so whether a claim got a job or came too late is decided by its place in the log, and everybody agrees without having talked.
+//
+//   - A lease is a claim that was first. Its token is a number that grows with each.
+//   - A late Settle stands in the log behind the deadline and changes nothing, everywhere.
+//   - A known event is skipped when its command is applied, as long as the log is kept, which is for ever.
+//   - All of an Enqueue, and all that waits while a record is written, is one record: it is there whole or not at all.
+//   - A record that was sent twice, because an answer was lost, has the number of the first and is skipped.
+//
+// # Time
+//
+// The time is that of the records. The topic asks the broker to stamp them (LogAppendTime). Where it does not (kfake does not), the writer's clock counts, and no instant is
+// before an earlier one's: a machine whose clock is ahead then makes the leases of others lapse early. Claims.Settings says which it is.
+//
+// # Durability
+//
+// Enqueue returns after acks=all. By default Kafka never syncs by itself; the topic is made with flush.messages=1, which syncs each record, and only a topic that says so is claimed
+// to survive a loss of power; of three replicas, two of which must have it, the loss of a machine is claimed; and the end of processes otherwise. A topic that forgets
+// (retention.ms, a week by default), or has several partitions, is refused.
+//
+// The broker of package child is kfake, which franz-go is tested with, and not Kafka. It can sync each record, but does not look whether that succeeded, and so only the end of
+// processes is claimed of it, and nothing if it keeps no files. Figures that are measured with it are figures of kfake, and say nothing about Kafka.
+//
+// # Notes
+//
+// Note: a handle that receives, settles or asks for anything reads the whole log first and holds what is not done in memory. There are no snapshots: a log of many
+// millions of events takes minutes to open. A handle that only enqueues reads nothing.
+//
+// Note: every claim is a record, also one in vain, and so is every question for the depth. One receiver of a lane asks at a time in each handle; several handles may claim the same
+// job, of whom all but one get nothing.
+//
+// Note: a consumer group per lane, with offsets as the settlement, would be what Kafka is built for. But an offset settles all before it: one job that is tried again
+// holds up its partition, or is lost. Share groups (KIP-932, Kafka 4.0) acknowledge single records, but deliver at most a number of times with no place for the dead
+// and no delay, and know no events.
+//
+// Note: partitions would multiply the throughput of one log, by the event's hash. Each would need its own claims, and oldest first would hold within each only.
+package kafka

@@ -1,0 +1,341 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"floodproof/reference/queue/memory/state"
+)
+
+// engine does commands by writing them to the log, and, unless nothing but the writing matters, reading there what became of them.
+type engine struct {
+	topic    string
+	options  []kgo.Opt
+	producer *kgo.Client
+	writer   uint64
+	now      func() time.Time
+	fold     *fold
+
+	intake chan *call
+	ended  chan struct{} // closed when the writer is gone
+
+	reading sync.Once
+	reader  *kgo.Client
+	stop    context.CancelFunc
+	tailing sync.WaitGroup
+
+	mu      sync.Mutex
+	number  int64
+	pending map[int64][]*call // by frame: those that wait for the log
+	claims  map[string]chan struct{}
+	broken  error // the log cannot be read on
+}
+
+// call is one command under way. result and err are set before done is closed.
+type call struct {
+	command   *state.Command
+	size      int
+	done      chan struct{}
+	result    state.Result
+	err       error
+	answered  bool
+	abandoned bool
+}
+
+// size is how much of a frame a command needs, at most.
+func size(c *state.Command) int {
+	n := len(c.Name) + len(c.EventID) + 64
+	for i := range c.Jobs {
+		n += state.Size(&c.Jobs[i])
+	}
+	return n
+}
+
+// Do implements front.Engine.
+func (e *engine) Do(ctx context.Context, c *state.Command) (state.Result, error) {
+	if c.Op == state.Enqueue {
+		return e.write(ctx, c)
+	}
+	if err := e.read(); err != nil {
+		return state.Result{}, err
+	}
+	if c.Op != state.Lease {
+		return e.write(ctx, c)
+	}
+	turn := e.turn(c.Name)
+	select {
+	case turn <- struct{}{}:
+		defer func() { <-turn }()
+	case <-ctx.Done():
+		return state.Result{}, ctx.Err()
+	}
+	for {
+		if err := e.awaitDue(ctx, c.Name); err != nil {
+			return state.Result{}, err
+		}
+		if r, err := e.write(ctx, c); err != nil || len(r.Leases) > 0 {
+			return r, err
+		}
+	}
+}
+
+// turn lets one receiver of a lane ask at a time: all of this handle would see the same job and write a claim for it, and all but one in vain.
+func (e *engine) turn(lane string) chan struct{} {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	t := e.claims[lane]
+	if t == nil {
+		t = make(chan struct{}, 1)
+		e.claims[lane] = t
+	}
+	return t
+}
+
+func (e *engine) awaitDue(ctx context.Context, lane string) error {
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		if err := e.trouble(); err != nil {
+			return err
+		}
+		now, woken, wait := e.fold.due(lane)
+		if err := ctx.Err(); now || err != nil {
+			return err
+		}
+		if wait < 0 || wait > lookAgain {
+			wait = lookAgain // at e.trouble
+		}
+		timer.Reset(wait)
+		select {
+		case <-ctx.Done():
+		case <-woken:
+		case <-timer.C:
+		}
+	}
+}
+
+func (e *engine) trouble() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.broken
+}
+
+// write gives a command to the writer and waits for its answer.
+func (e *engine) write(ctx context.Context, c *state.Command) (state.Result, error) {
+	k := &call{command: c, size: size(c), done: make(chan struct{})}
+	select {
+	case e.intake <- k:
+	case <-ctx.Done():
+		return state.Result{}, ctx.Err()
+	}
+	select {
+	case <-k.done:
+		return k.result, k.err
+	case <-ctx.Done():
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if k.answered {
+		return k.result, k.err
+	}
+	k.abandoned = true
+	return state.Result{}, ctx.Err()
+}
+
+// answer ends a call. Leases for somebody who has left go back. The lock is held.
+func (e *engine) answer(k *call, r state.Result, err error) (orphans []state.Command) {
+	if k.abandoned || k.answered {
+		for _, l := range r.Leases {
+			orphans = append(orphans, state.Command{Op: state.GiveBack, ID: l.ID, Token: l.Token})
+		}
+		return orphans
+	}
+	k.result, k.err, k.answered = r, err, true
+	close(k.done)
+	return nil
+}
+
+// run writes frames, each with all that came while the one before was written.
+func (e *engine) run() {
+	defer close(e.ended)
+	var next *call
+	for {
+		k := next
+		if k == nil {
+			var ok bool
+			if k, ok = <-e.intake; !ok {
+				return
+			}
+		}
+		var group []*call
+		group, next = e.collect(k)
+		e.produce(group)
+	}
+}
+
+// collect puts together what waits, up to a frame, and returns besides what did not fit. Those whom the last frame has answered need a moment to come again, and without them the next
+// would be small and cost as much.
+func (e *engine) collect(first *call) (group []*call, next *call) {
+	group, total := []*call{first}, first.size
+	for patience := 4; ; {
+		select {
+		case more, ok := <-e.intake:
+			if !ok {
+				return group, nil
+			}
+			if total += more.size; total > maxFrame {
+				return group, more
+			}
+			group = append(group, more)
+		default:
+			if patience--; patience < 0 {
+				return group, nil
+			}
+			runtime.Gosched()
+		}
+	}
+}
+
+// produce writes one frame. It is stored or not when it returns; after an error nobody knows.
+func (e *engine) produce(group []*call) {
+	e.mu.Lock()
+	e.number++
+	number := e.number
+	for _, k := range group {
+		if k.command.Op != state.Enqueue {
+			e.pending[number] = group
+			break
+		}
+	}
+	e.mu.Unlock()
+	f := frame{writer: e.writer, number: number, clock: e.now().UnixMicro()}
+	value := f.appendHead(nil)
+	for _, k := range group {
+		value = state.AppendCommand(value, k.command)
+	}
+	err := e.producer.ProduceSync(context.Background(), &kgo.Record{Topic: e.topic, Partition: 0, Value: value}).FirstErr() // deliverWithin bounds it
+	if err != nil {
+		err = fmt.Errorf("write to the log: %w", err)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, k := range group {
+		switch {
+		case err != nil || k.command.Op == state.Enqueue:
+			e.answer(k, state.Result{}, err)
+		case e.broken != nil:
+			e.answer(k, state.Result{}, e.broken)
+		}
+	}
+}
+
+// read begins to read the log, from its beginning: a handle that only enqueues need not know what is in it.
+func (e *engine) read() error {
+	e.reading.Do(func() {
+		start := map[string]map[int32]kgo.Offset{e.topic: {0: kgo.NewOffset().At(0)}}
+		reader, err := kgo.NewClient(append(e.options[:len(e.options):len(e.options)], kgo.ConsumePartitions(start),
+			kgo.ConsumeResetOffset(kgo.NoResetOffset()), kgo.FetchMaxWait(time.Second), kgo.FetchMaxPartitionBytes(2*maxRecord))...)
+		if err != nil {
+			e.broken = fmt.Errorf("read the log: %w", err)
+			return
+		}
+		ctx, stop := context.WithCancel(context.Background())
+		e.reader, e.stop = reader, stop
+		e.tailing.Go(func() { e.tail(ctx) })
+	})
+	return e.trouble()
+}
+
+// tail applies the log until the context ends or it cannot be read on.
+func (e *engine) tail(ctx context.Context) {
+	next := int64(0)
+	for ctx.Err() == nil {
+		fetches := e.reader.PollFetches(ctx)
+		for _, failed := range fetches.Errors() {
+			if ctx.Err() == nil && final(failed.Err) {
+				e.breakDown(fmt.Errorf("read the log at offset %d: %w: open the queue again", next, failed.Err))
+				return
+			}
+		}
+		for iter := fetches.RecordIter(); !iter.Done(); {
+			record := iter.Next()
+			f, err := readFrame(record.Value)
+			if err != nil || record.Offset != next {
+				e.breakDown(errors.Join(fmt.Errorf("read the log: offset %d follows %d", record.Offset, next-1), err))
+				return
+			}
+			if record.Attrs.TimestampType() == 1 {
+				f.clock = record.Timestamp.UnixMicro() // the broker's
+			}
+			next++
+			e.apply(&f)
+		}
+	}
+}
+
+// final says that reading on is no use: the log was cut, or is gone. The client tries everything else again by itself.
+func final(err error) bool {
+	var lost *kgo.ErrDataLoss
+	var said *kerr.Error
+	return errors.As(err, &lost) || errors.As(err, &said) && !said.Retriable
+}
+
+// apply applies a frame, and answers those whose it is.
+func (e *engine) apply(f *frame) {
+	mine := f.writer == e.writer
+	results, repeated := e.fold.apply(f, mine)
+	if !mine || repeated {
+		return
+	}
+	e.mu.Lock()
+	var orphans []state.Command
+	for i, k := range e.pending[f.number] {
+		if k.command.Op == state.Enqueue {
+			continue // is answered when it is acknowledged
+		}
+		orphans = append(orphans, e.answer(k, results[i], nil)...)
+	}
+	for number := range e.pending {
+		if number <= f.number { // what is not in the log by now never takes effect
+			delete(e.pending, number)
+		}
+	}
+	e.mu.Unlock()
+	for i := range orphans {
+		select {
+		case e.intake <- &call{command: &orphans[i], size: 64, done: make(chan struct{})}:
+		default: // it lapses
+		}
+	}
+}
+
+// breakDown ends all calls that wait for the log, now and later.
+func (e *engine) breakDown(err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.broken = err
+	for _, group := range e.pending {
+		for _, k := range group {
+			e.answer(k, state.Result{}, err)
+		}
+	}
+}
+
+// Close implements front.Engine.
+func (e *engine) Close() {
+	if e.stop != nil {
+		e.stop()
+		e.tailing.Wait()
+		e.reader.Close()
+	}
+	close(e.intake)
+	<-e.ended
+	e.producer.Close()
+}

@@ -1,0 +1,123 @@
+package kafka
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"floodproof/reference/queue"
+	"floodproof/reference/queue/memory/front"
+)
+
+// The defaults of Options.
+const (
+	DefaultBrokers   = "127.0.0.1:9092"
+	DefaultNamespace = "floodproof"
+	DefaultLease     = 30 * time.Second
+)
+
+const (
+	// maxRecord is the largest record; the topic's max.message.bytes leaves room for it.
+	maxRecord = 16 << 20
+	// maxCall is the most that one Enqueue may bring, maxFrame what calls are put together up to, maxPayload the largest payload, all in bytes.
+	maxCall, maxFrame, maxPayload = 12 << 20, 1 << 20, 4 << 20
+	// deliverWithin is how long a frame is tried to be written.
+	deliverWithin = 10 * time.Second
+	// lookAgain is how often a receiver that waits asks whether the log can still be read.
+	lookAgain = time.Second
+	// waiting is how many calls may wait for the writer before more have to.
+	waiting = 1024
+	// delayAccuracy covers a claim's way into the log and back.
+	delayAccuracy = 250 * time.Millisecond
+)
+
+// Options are how a queue is opened. The zero value is a queue on a broker of this machine.
+type Options struct {
+	// Brokers are addresses of some brokers as host:port, separated by commas; "" is DefaultBrokers.
+	Brokers string
+	// Namespace keeps queues of one cluster apart, and is part of the topic's name: letters, digits, - and _, at most 64; "" is DefaultNamespace.
+	Namespace string
+	// Lease is how long a received job belongs to its receiver; 0 is DefaultLease.
+	Lease time.Duration
+	// Now is this machine's clock; nil is time.Now. It counts where the broker does not stamp records itself.
+	Now func() time.Time
+	// Client are options of the connection, for credentials and TLS.
+	Client []kgo.Opt
+}
+
+func (o Options) withDefaults() (Options, error) {
+	o.Brokers = cmp.Or(o.Brokers, DefaultBrokers)
+	o.Namespace = cmp.Or(o.Namespace, DefaultNamespace)
+	o.Lease = cmp.Or(o.Lease, DefaultLease)
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	switch {
+	case !regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`).MatchString(o.Namespace):
+		return o, fmt.Errorf("namespace is %q: use up to 64 letters, digits, - and _", o.Namespace)
+	case o.Lease < 10*time.Millisecond:
+		return o, fmt.Errorf("lease is %v: use at least 10ms", o.Lease)
+	}
+	return o, nil
+}
+
+// Queue is a handle of a queue in one topic. It implements queue.Queue, queue.Extender, queue.Stepper, queue.Depther and queue.DeadLister; all methods may be called
+// concurrently, and any number of processes may open the same namespace.
+type Queue struct {
+	*front.Queue
+
+	claims queue.Claims
+}
+
+// Open connects to the cluster, and makes the topic of the namespace if it is missing. The context bounds the opening alone.
+func Open(ctx context.Context, opts Options) (*Queue, error) {
+	opts, err := opts.withDefaults()
+	if err != nil {
+		return nil, fmt.Errorf("open the queue: %w", err)
+	}
+	client := append([]kgo.Opt{kgo.SeedBrokers(strings.Split(opts.Brokers, ",")...), kgo.RetryBackoffFn(backoff), kgo.MetadataMinAge(100 * time.Millisecond)}, opts.Client...)
+	// Note: the broker's own protection against records that are sent twice lasts as long as a producer's session. The frames' numbers last as long as the log, and
+	// without it a frame can be given up.
+	producer, err := kgo.NewClient(append(client[:len(client):len(client)], kgo.RequiredAcks(kgo.AllISRAcks()), kgo.DisableIdempotentWrite(),
+		kgo.MaxProduceRequestsInflightPerBroker(1), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerLinger(0),
+		kgo.ProducerBatchMaxBytes(maxRecord), kgo.RecordDeliveryTimeout(deliverWithin))...)
+	if err != nil {
+		return nil, fmt.Errorf("open the queue: %w", err)
+	}
+	var writer [8]byte
+	_, _ = rand.Read(writer[:]) // never fails
+	e := &engine{
+		topic: "floodproof." + opts.Namespace, options: client, producer: producer, writer: binary.BigEndian.Uint64(writer[:]), now: opts.Now, fold: newFold(),
+		intake: make(chan *call, waiting), ended: make(chan struct{}), pending: make(map[int64][]*call), claims: make(map[string]chan struct{}),
+	}
+	claims, err := prepare(ctx, producer, e.topic)
+	if err != nil {
+		producer.Close()
+		return nil, fmt.Errorf("open the queue %s: %w", opts.Namespace, err)
+	}
+	go e.run()
+	return &Queue{Queue: front.New(e, front.Limits{Lease: opts.Lease, MaxPayload: maxPayload, MaxCall: maxCall}), claims: claims}, nil
+}
+
+// backoff is short: what waits here is a caller.
+func backoff(failures int) time.Duration {
+	return min(20*time.Millisecond<<min(failures, 5), 500*time.Millisecond)
+}
+
+// Claims is what this queue promises, by the settings that were in force when it was opened.
+func (q *Queue) Claims() queue.Claims {
+	c := q.claims
+	c.Settings = maps.Clone(c.Settings)
+	return c
+}
+
+var errTopic = errors.New("the topic is not as the queue needs it")
