@@ -50,9 +50,9 @@ smoke: ## play the smallest day with every fault, in about half a minute
 test: ## run the whole test suite, with the race detector where a C compiler is found
 	@$(if $(RACE),,echo 'no C compiler found: testing without the race detector (install gcc or clang for it)' >&2)
 	@set -o pipefail; { \
-		CGO_ENABLED=$(if $(RACE),1,0) go test -json -timeout 10m -parallel 8 $(RACE) $$(go list $(PACKAGES) | grep -vx '$(RUNS)'); \
+		CGO_ENABLED=$(if $(RACE),1,0) go test -json -timeout 10m -p 4 -parallel 8 $(RACE) $$(go list $(PACKAGES) | grep -vx '$(RUNS)'); \
 		$(if $(filter ./...,$(PACKAGES)),.ci/official;) \
-		if go list $(PACKAGES) | grep -qx '$(RUNS)'; then CGO_ENABLED=0 go test -json -timeout 10m -parallel 3 $(RUNS); fi; \
+		if go list $(PACKAGES) | grep -qx '$(RUNS)'; then CGO_ENABLED=0 go test -json -timeout 10m -parallel 4 $(RUNS); fi; \
 	} | awk -f .ci/summary.awk
 
 .PHONY: perf

@@ -91,6 +91,7 @@ func receiveWaitsForEnqueue(s *suite) {
 			}
 			answers <- err
 		}()
+		s.pass(time.Now().Add(quiet)) // it is waiting by now
 		s.enqueue(from, job(fmt.Sprint("awaited-", i)))
 		if err := s.await(answers, "Receive"); err != nil {
 			s.Fatalf("the waiting Receive: %v", err)
