@@ -22,7 +22,7 @@ import (
 
 var lookAt = flag.String("look", "", "folder into which the browser's tests write what they saw")
 
-// browse opens a browser, or skips. FLOODPROOF_REQUIRE_BROWSER makes the skip a failure.
+// browse opens a browser, or skips. FLOODPROOF_REQUIRE makes the skip a failure.
 func browse(t *testing.T) context.Context {
 	t.Helper()
 	var path string
@@ -32,7 +32,7 @@ func browse(t *testing.T) context.Context {
 			break
 		}
 	}
-	if path == "" && os.Getenv("FLOODPROOF_REQUIRE_BROWSER") != "" {
+	if path == "" && os.Getenv("FLOODPROOF_REQUIRE") != "" {
 		t.Fatal("no browser was found: install chromium")
 	}
 	if path == "" || testing.Short() {
