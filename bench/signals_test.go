@@ -108,6 +108,7 @@ func lives(pid int32) bool {
 }
 
 func TestInterruptWritesTheReport(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("starts a real run")
 	}
@@ -127,6 +128,7 @@ func TestInterruptWritesTheReport(t *testing.T) {
 }
 
 func TestKilledRunnerLeavesNothing(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("starts a real run")
 	}
@@ -151,6 +153,7 @@ func TestKilledRunnerLeavesNothing(t *testing.T) {
 
 // TestChildrenKilledFromOutside kills every process of a run but the runner, the guard included: the run goes on with new ones, and nothing is lost.
 func TestChildrenKilledFromOutside(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("starts a real run")
 	}

@@ -12,7 +12,7 @@ import (
 
 // window is a quiet window that a busy machine can tell from none, and longest a wait that ends long before patience does.
 const (
-	window  = 300 * time.Millisecond
+	window  = 700 * time.Millisecond
 	longest = 4 * window
 )
 
@@ -224,7 +224,9 @@ func debounceMany(s *suite) {
 	for version := 1; version <= 2; version++ {
 		var batch []queue.Job
 		for i := range resources {
-			batch = append(batch, update(fmt.Sprintf("resource-%03d", i), version))
+			j := update(fmt.Sprintf("resource-%03d", i), version)
+			j.Debounce = queue.Debounce{Quiet: 4 * time.Second, MaxWait: 20 * time.Second} // both batches must come within it, on a busy machine too
+			batch = append(batch, j)
 		}
 		s.enqueue(q, batch...)
 	}

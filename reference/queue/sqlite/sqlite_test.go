@@ -79,9 +79,7 @@ func settle(t testing.TB, q *sqlite.Queue, lease queue.Lease, outcome queue.Outc
 func TestContract(t *testing.T) {
 	for _, synchronous := range []string{sqlite.SynchronousFull, sqlite.SynchronousNormal} {
 		t.Run(synchronous, func(t *testing.T) {
-			if synchronous == sqlite.SynchronousNormal && testing.Short() {
-				t.Skip("the variant without syncs is left out of a short run")
-			}
+			t.Parallel()
 			queuetest.Run(t, func(t testing.TB) queuetest.Opened {
 				dir := t.TempDir()
 				first, err := sqlite.Open(t.Context(), dir, sqlite.Options{Synchronous: synchronous})
