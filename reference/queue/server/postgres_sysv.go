@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/shirou/gopsutil/v4/process"
 	"golang.org/x/sys/unix"
 )
 
@@ -41,7 +42,10 @@ func awaitPostgresOrphans(ctx context.Context, data string) error {
 	defer cancel()
 	pause := time.NewTicker(5 * time.Millisecond)
 	defer pause.Stop()
-	for {
+	for tick := 0; ; tick++ {
+		if tick%100 == 99 {
+			killIn(data) // one that was started while the others were killed, and has not noticed
+		}
 		var memory unix.SysvShmDesc
 		if _, err := unix.SysvShmCtl(id, unix.IPC_STAT, &memory); err != nil || memory.Nattch == 0 {
 			return nil // it is gone, or nobody's
@@ -50,6 +54,19 @@ func awaitPostgresOrphans(ctx context.Context, data string) error {
 		case <-pause.C:
 		case <-ctx.Done():
 			return nil // the server will say what is in its way
+		}
+	}
+}
+
+// killIn ends the processes that work in a directory which nobody else has: every process of PostgreSQL works in its data directory.
+func killIn(dir string) {
+	all, err := process.Processes()
+	if err != nil {
+		return
+	}
+	for _, p := range all {
+		if cwd, err := p.Cwd(); err == nil && cwd == dir {
+			_ = p.Kill() // it may have ended meanwhile
 		}
 	}
 }
