@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/shirou/gopsutil/v4/process"
 	"golang.org/x/sys/unix"
 )
 
@@ -54,19 +53,6 @@ func awaitPostgresOrphans(ctx context.Context, data string) error {
 		case <-pause.C:
 		case <-ctx.Done():
 			return nil // the server will say what is in its way
-		}
-	}
-}
-
-// killIn ends the processes that work in a directory which nobody else has: every process of PostgreSQL works in its data directory.
-func killIn(dir string) {
-	all, err := process.Processes()
-	if err != nil {
-		return
-	}
-	for _, p := range all {
-		if cwd, err := p.Cwd(); err == nil && cwd == dir {
-			_ = p.Kill() // it may have ended meanwhile
 		}
 	}
 }

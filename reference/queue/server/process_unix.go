@@ -5,6 +5,7 @@ package server
 import (
 	"errors"
 	"os/exec"
+	"strings"
 	"syscall"
 
 	"github.com/shirou/gopsutil/v4/process"
@@ -53,4 +54,18 @@ func descendants(pid int32) (pids []int32) {
 		pids = append(append(pids, c.Pid), descendants(c.Pid)...)
 	}
 	return pids
+}
+
+// killIn ends the processes that work in a directory, or below it, which is nobody else's. A session of PostgreSQL that was being started while the others were killed
+// is nobody's child any more, and one in the middle of a statement notices that late.
+func killIn(dir string) {
+	all, err := process.Processes()
+	if err != nil {
+		return
+	}
+	for _, p := range all {
+		if cwd, err := p.Cwd(); err == nil && (cwd == dir || strings.HasPrefix(cwd, dir+"/")) {
+			_ = p.Kill() // it may have ended meanwhile
+		}
+	}
 }

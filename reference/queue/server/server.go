@@ -248,6 +248,9 @@ func (s *Server) end(ctx context.Context, signal syscall.Signal) error {
 	case <-ctx.Done():
 		return fmt.Errorf("end %s: still there: %w", s.Kind.Name, ctx.Err())
 	}
+	if signal == syscall.SIGKILL {
+		killIn(s.Instance.Dir)
+	}
 	s.mu.Lock()
 	s.ended = nil
 	s.mu.Unlock()
