@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync/atomic"
 )
 
@@ -80,7 +81,10 @@ func (in *intake) do(ctx context.Context, records [][]byte) error {
 func (in *intake) run() {
 	defer close(in.stopped)
 	for first := range in.calls {
-		batch := in.gather(first)
+		batch := waited(in.gather(first))
+		if len(batch) == 0 {
+			continue
+		}
 		err := in.append(batch)
 		for _, c := range batch {
 			c.result <- err
@@ -108,6 +112,18 @@ func (in *intake) gather(first *call) []*call {
 	return batch
 }
 
+// waited answers the calls whose context has ended, with its error, and returns the others. What is not written must never be answered with success: a caller who
+// finds both its context ended and an answer may take either.
+func waited(batch []*call) []*call {
+	return slices.DeleteFunc(batch, func(c *call) bool {
+		err := c.ctx.Err()
+		if err != nil {
+			c.result <- err
+		}
+		return err != nil
+	})
+}
+
 // append makes the records of a batch durable, all or none.
 func (in *intake) append(batch []*call) (err error) {
 	if err := in.prepare(); err != nil {
@@ -119,9 +135,6 @@ func (in *intake) append(batch []*call) (err error) {
 	defer func() { err = errors.Join(err, in.gate.release()) }()
 	in.buffer = in.buffer[:0]
 	for _, c := range batch {
-		if c.ctx.Err() != nil {
-			continue // nobody waits any more
-		}
 		for _, r := range c.records {
 			in.buffer = append(in.buffer, r...)
 		}

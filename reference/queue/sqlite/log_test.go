@@ -174,6 +174,25 @@ func TestDatabaseForgets(t *testing.T) {
 	wantJobs(t, openTest(t, dir), jobs...)
 }
 
+// TestAbandonedEnqueueIsNoSuccess: a call that is not written because its caller has left is answered with an error, whichever answer the caller takes.
+func TestAbandonedEnqueueIsNoSuccess(t *testing.T) {
+	q := openTest(t, t.TempDir())
+	left, cancel := context.WithCancel(t.Context())
+	cancel()
+	one, two := jobOf("gone", 10), jobOf("here", 10)
+	gone := &call{ctx: left, records: q.pack([]queue.Job{one}), result: make(chan error, 1)}
+	here := &call{ctx: t.Context(), records: q.pack([]queue.Job{two}), result: make(chan error, 1)}
+	q.intake.calls <- gone
+	q.intake.calls <- here
+	if err := <-gone.result; !errors.Is(err, context.Canceled) {
+		t.Errorf("the call of one who left: got error %v, want %v", err, context.Canceled)
+	}
+	if err := <-here.result; err != nil {
+		t.Errorf("the other: %v", err)
+	}
+	wantJobs(t, q, two)
+}
+
 // TestOthersIndex: a handle that receives indexes what handles append that do not, and those do it themselves where none receives.
 func TestOthersIndex(t *testing.T) {
 	dir := t.TempDir()
