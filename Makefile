@@ -43,7 +43,7 @@ bench: build ## play the reference days (10k-day, then 1m-day) and judge them
 	done
 
 .PHONY: smoke
-smoke: ## play the smallest day with every fault, in about half a minute
+smoke: ## play the smallest day with the classic faults, in about half a minute
 	@$(MAKE) --no-print-directory bench SCENARIOS=smoke
 
 .PHONY: test
