@@ -180,7 +180,7 @@ func (f receiver) RoundTrip(r *http.Request) (*http.Response, error) {
 			return nil, r.Context().Err()
 		}
 	}
-	return &http.Response{StatusCode: status, Header: header, Body: io.NopCloser(strings.NewReader("ok"))}, nil
+	return &http.Response{StatusCode: status, Header: header, Body: io.NopCloser(strings.NewReader("ok")), ContentLength: 2}, nil
 }
 
 // answer is a receiver that always says the same.

@@ -179,10 +179,10 @@ func (s *stream) target(cur *slot, roll uint64, can func(*role) bool) *slot {
 	return nil
 }
 
-// find returns the first slot from index i on, going round, whose role qualifies.
+// find returns the first slot from index i on, going round, whose role qualifies. A notice holds nothing that could be altered and leave its id alone.
 func (r *ring) find(i int, can func(*role) bool) *slot {
 	for k := range r.n {
-		if s := r.at((i + k) % r.n); can(s.role) {
+		if s := r.at((i + k) % r.n); can(s.role) && !s.events[0].Notice {
 			return s
 		}
 	}

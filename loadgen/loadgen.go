@@ -25,6 +25,12 @@ type Books interface {
 	Attempt(ledger.Attempt)
 }
 
+// TypedBooks are books that want to know of what type an event is (optional).
+type TypedBooks interface {
+	// EventType is called before the Event with that number. eventType is the provider's own name for it; a provider that cannot tell the type is left out.
+	EventType(number uint32, provider, eventType string)
+}
+
 // Schedule says when event n of the day is due, as an offset on the day's clock: a pure function, so that a test needs no clock.
 type Schedule interface {
 	At(n int) time.Duration

@@ -12,6 +12,8 @@ import (
 type slot struct {
 	role   *role
 	events []provider.Event
+	// only is room for the event of nearly every slot.
+	only [1]provider.Event
 	// key is the delivery key of the genuine delivery; due when that is due by the schedule, day the place of the slot among the others, which is the
 	// same but in a mash.
 	key      uint64
@@ -21,6 +23,8 @@ type slot struct {
 	// poison: the sink refuses its event. latest: bit i is set if event i is of a type for which only the newest version counts.
 	poison bool
 	latest []bool
+	// withheld: the provider never sends it (provider.Quota).
+	withheld bool
 	// introduced: the books know the events. Only the stream touches it.
 	introduced bool
 }

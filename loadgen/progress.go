@@ -19,6 +19,8 @@ type Progress struct {
 	Skipped int64
 	// Disabled counts endpoints that their provider gave up (Generator.DisableEndpoints), Suppressed the deliveries that it did not send because of that.
 	Disabled, Suppressed int64
+	// Withheld counts deliveries that a provider did not send because they were beyond what it sends of one customer (provider.Quota).
+	Withheld int64
 	// PendingRetries counts deliveries that wait for their next attempt.
 	PendingRetries int64
 	// Local counts attempts that failed for lack of ports or file descriptors on this machine: the harness's fault, not the target's.
@@ -31,7 +33,7 @@ type Progress struct {
 // gauges are the numbers behind Progress. The scheduler writes them, anybody reads.
 type gauges struct {
 	born, sent, inFlight, leftOpen, blocked, waiting, retries, local atomic.Int64
-	skipped, disabled, suppressed                                    atomic.Int64
+	skipped, disabled, suppressed, withheld                          atomic.Int64
 	// clock is a copy of the run's clock, replaced at each segment; start the instant that its offsets count from, ended when the run was over.
 	clock atomic.Pointer[clock]
 	start atomic.Pointer[time.Time]
@@ -45,7 +47,7 @@ func (g *Generator) Progress() Progress {
 		Planned: int64(g.Traffic.Events), Born: g.gauges.born.Load(), Sent: g.gauges.sent.Load(), InFlight: g.gauges.inFlight.Load(),
 		Blocked: g.gauges.blocked.Load(), Waiting: g.gauges.waiting.Load(), PendingRetries: g.gauges.retries.Load(), Local: g.gauges.local.Load(),
 		LeftOpen: g.gauges.leftOpen.Load(), Skipped: g.gauges.skipped.Load(),
-		Disabled: g.gauges.disabled.Load(), Suppressed: g.gauges.suppressed.Load(),
+		Disabled: g.gauges.disabled.Load(), Suppressed: g.gauges.suppressed.Load(), Withheld: g.gauges.withheld.Load(),
 	}
 	if c := g.gauges.clock.Load(); c != nil {
 		now := min(time.Since(*g.gauges.start.Load()), time.Duration(g.gauges.ended.Load()))

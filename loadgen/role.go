@@ -35,6 +35,8 @@ type role struct {
 	// oversized is the length of an oversized body.
 	oversized int
 	lane      lane
+	// allowances are those of the provider's customers, if it has a quota.
+	allowances map[uint64]*allowance
 	// block is the first resource of the current block, taken how many of the block's events were given out.
 	block, taken uint32
 }

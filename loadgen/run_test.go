@@ -412,7 +412,7 @@ func TestDrainIsBounded(t *testing.T) {
 				body := &endless{stall: tt.stall, closed: make(chan struct{})}
 				to := transportFunc(func(r *http.Request) (*http.Response, error) {
 					context.AfterFunc(r.Context(), func() { close(body.closed) })
-					return &http.Response{StatusCode: 200, Body: body}, nil
+					return &http.Response{StatusCode: 200, Body: body, ContentLength: -1}, nil
 				})
 				g, books := bubble(t, plain(at{0}, 1), wholeDay(24*3600*1000), to)
 				mustRun(t, g)

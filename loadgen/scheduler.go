@@ -256,6 +256,8 @@ func (r *run) take(ctx context.Context) {
 	r.introduce(j)
 	lane := &j.slot.role.lane
 	switch {
+	case j.slot.withheld && j.provided():
+		r.gauges.withheld.Add(1)
 	case lane.disabled && j.provided():
 		r.gauges.suppressed.Add(1)
 	case !lane.admits(j):

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"floodproof/loadgen/provider"
+	"floodproof/loadgen/wire"
 	"floodproof/reports/ledger"
 )
 
@@ -105,10 +106,14 @@ func (s *sender) send(outcomes chan<- outcome) {
 	if err != nil {
 		o.local = errors.Is(err, syscall.EADDRNOTAVAIL) || errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 	} else {
-		if intime {
+		if intime && resp.ContentLength != 0 {
 			intime = s.drain(resp.Body)
 		}
 		_ = resp.Body.Close()
+		if o.result == ledger.OK {
+			o.header = nil // of which nobody wants to know anything
+			wire.Recycle(resp)
+		}
 	}
 	if !intime || s.shape == ClientGone {
 		s.disarm()
@@ -192,9 +197,6 @@ func (s *sender) disarm() {
 
 // drain reads the rest of a response so that its connection can be used again, within limits. It reports whether the context is still good.
 func (s *sender) drain(body io.ReadCloser) bool {
-	if body == http.NoBody {
-		return true
-	}
 	s.watch.timer.Reset(drainTime)
 	_, _ = io.CopyN(io.Discard, body, drainBytes) // whatever it says, the answer counted when its headers were complete
 	return s.watch.timer.Stop()

@@ -15,6 +15,9 @@ const (
 	// coarse is up to when before an instant a timer of the runtime is good enough, near from when on setting a timer takes too long.
 	coarse = 2 * time.Millisecond
 	near   = 40 * time.Microsecond
+	// turn is how long the scheduler may send what is overdue before others go first: each time costs two system calls, a tenth of what a request costs. It is added
+	// to the lateness of what is late anyway.
+	turn = 50 * time.Microsecond
 )
 
 // sleeper waits as precisely as Linux can, and lets everybody else have the processor meanwhile.
@@ -27,7 +30,11 @@ const (
 // Note: clock_nanosleep is as precise, but keeps the processor until the runtime notices the system call. Yielding in a loop (runtime.Gosched) keeps the
 // runtime from looking at the network, which it does when nothing else is left to do, or every 10 ms. With both together, at 5,000 requests a second on one
 // processor, the median answer seemed to take 2.5 ms instead of 0.14.
-type sleeper struct{ alarm, nudge *waker }
+type sleeper struct {
+	alarm, nudge *waker
+	// yielded is when others went first the last time, at the latest.
+	yielded time.Time
+}
 
 // newSleeper returns a sleeper, whose methods are for one goroutine at a time. Without descriptors it is less precise, and the books will say so.
 func newSleeper() *sleeper {
@@ -54,11 +61,14 @@ func (s *sleeper) close() {
 	s.alarm, s.nudge = nil, nil
 }
 
-// sleep waits until t, or until ctx is done. If t is over, others go first nevertheless: above all the request that was started before.
+// sleep waits until t, or until ctx is done. If t is over, others go first nevertheless, once in a turn: above all the requests that were started before.
 func (s *sleeper) sleep(ctx context.Context, t time.Time) {
 	left := time.Until(t)
 	if left <= 0 {
-		s.yield()
+		if time.Since(s.yielded) >= turn {
+			s.yield()
+			s.yielded = time.Now()
+		}
 		return
 	}
 	for ; left > 0 && ctx.Err() == nil; left = time.Until(t) {
@@ -71,6 +81,7 @@ func (s *sleeper) sleep(ctx context.Context, t time.Time) {
 			sleepTimer(ctx, t)
 		}
 	}
+	s.yielded = t
 }
 
 // yield lets everybody else go first, and the runtime look at the network.

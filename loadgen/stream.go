@@ -70,7 +70,7 @@ func (s *stream) advance() []plan {
 	cur := s.ahead.pop()
 	s.fill()
 	s.introduce(cur)
-	if !s.holds(cur) {
+	if cur.withheld || !s.holds(cur) {
 		s.emit(cur, moment{day: cur.due})
 	}
 	s.inject(cur)
@@ -95,7 +95,10 @@ func (s *stream) slot() *slot {
 	}
 	r := s.choose(s.dice.unit(forProvider, n))
 	size := min(r.batch(s.dice.bits(forBatch, n)), s.Events-int(s.next))
-	cur := &slot{role: r, key: s.ids.bits(forDeliveryKey, n), versions: s.versions, events: make([]provider.Event, size)}
+	cur := &slot{role: r, key: s.ids.bits(forDeliveryKey, n), versions: s.versions}
+	if cur.events = cur.only[:]; size > 1 {
+		cur.events = make([]provider.Event, size)
+	}
 	for i := range cur.events {
 		resource, version := r.resource(s.dice, s.versions, s.allot)
 		cur.events[i] = s.event(s.next, resource, version, s.Schedule.At(int(s.next)))
@@ -143,8 +146,11 @@ func (s *stream) allot(n uint32) uint32 {
 	return first
 }
 
-// mark chooses the events that cannot succeed and those that may be superseded, never one for both.
+// mark chooses the events that are never sent, those that cannot succeed, and those that may be superseded, each for one of these at most.
 func (s *stream) mark(cur *slot) {
+	if s.limit(cur) {
+		return
+	}
 	if p := cur.role.Provider; len(s.Latest) > 0 {
 		for i, e := range cur.events {
 			if slices.Contains(s.Latest, p.Name+"/"+p.Type(e)) {
@@ -170,10 +176,14 @@ func (s *stream) introduce(cur *slot) {
 		return
 	}
 	cur.introduced = true
+	typed, _ := s.books.(TypedBooks)
 	for i, e := range cur.events {
 		flags := cur.flags(i)
 		if int(e.Number) >= s.Events {
 			flags |= ledger.Phantom
+		}
+		if typed != nil && cur.role.Provider.Type != nil {
+			typed.EventType(e.Number, cur.role.Provider.Name, cur.role.Provider.Type(e))
 		}
 		s.books.Event(ledger.Event{
 			Number: e.Number, ID: cur.role.Provider.ID(e), Provider: cur.role.index,
@@ -192,7 +202,9 @@ func (s *stream) plan(p plan) {
 // emit plans the genuine delivery of a slot, then its duplicates, and lets go what waited for it.
 func (s *stream) emit(cur *slot, at moment) {
 	s.plan(plan{slot: cur, moment: at, class: ledger.Genuine, shape: s.shapeOf(cur), key: cur.key})
-	s.duplicate(cur, at)
+	if !cur.withheld {
+		s.duplicate(cur, at)
+	}
 	s.past.push(cur)
 	for _, e := range cur.events {
 		if h, ok := s.held[e.Resource]; ok && e.Version >= h.until {

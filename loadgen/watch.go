@@ -43,7 +43,7 @@ type ending struct{ fired, wrote, told bool }
 func newWatch(base context.Context) *watch {
 	w := new(watch)
 	w.ctx, w.cancel = context.WithCancel(base)
-	w.ctx = httptrace.WithClientTrace(w.ctx, &httptrace.ClientTrace{GotConn: w.gotConn})
+	w.ctx = newInterruptible(httptrace.WithClientTrace(w.ctx, &httptrace.ClientTrace{GotConn: w.gotConn}))
 	w.timer = time.AfterFunc(maxLeftOpen, w.expire)
 	w.timer.Stop()
 	return w

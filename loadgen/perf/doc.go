@@ -1,5 +1,5 @@
-// Package perf measures the load generator against the clock: how fast it is on one processor beside vegeta, how evenly it sends, what it remembers, and
-// whether it adds to the latencies that it reports. It has benchmarks only; nothing in it passes or fails.
+// Package perf measures the load generator against the clock: how fast it is on one processor beside vegeta and, where it is installed, k6, how evenly it
+// sends, what it remembers, and whether it adds to the latencies that it reports. It has benchmarks only; nothing in it passes or fails.
 //
 //	go test -run '^$' -bench . ./loadgen/perf
 //

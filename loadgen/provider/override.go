@@ -17,7 +17,9 @@ type Overrides struct {
 	// MaxInFlight is not set if it is 0.
 	MaxInFlight int
 	RetryAfter  *bool
-	Disable     *Disable
+	// Quota replaces Provider.Quota.Events. It is not set if it is 0, and means nothing for a provider without a quota.
+	Quota   int
+	Disable *Disable
 }
 
 // Override returns a copy of a provider with the overrides in place; the provider itself, which may be shared, stays as it is.
@@ -36,6 +38,9 @@ func Override(p *Provider, o Overrides) *Provider {
 	}
 	if o.MaxInFlight > 0 {
 		changed.MaxInFlight = o.MaxInFlight
+	}
+	if o.Quota > 0 && p.Quota.Events > 0 {
+		changed.Quota.Events = o.Quota
 	}
 	if o.RetryAfter != nil {
 		changed.RetryAfter, changed.Delay = *o.RetryAfter, nil

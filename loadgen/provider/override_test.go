@@ -42,6 +42,16 @@ func TestOverride(t *testing.T) {
 	}
 }
 
+// TestOverrideQuota: a quota is replaced where there is one.
+func TestOverrideQuota(t *testing.T) {
+	if q := provider.Override(find(t, "slack"), provider.Overrides{Quota: 50}).Quota; q.Events != 50 || q.Window != time.Hour || q.Customer == nil {
+		t.Errorf("slack's quota became %d in %v, want 50 an hour", q.Events, q.Window)
+	}
+	if q := provider.Override(find(t, "stripe"), provider.Overrides{Quota: 50}).Quota; q.Events != 0 {
+		t.Errorf("stripe, which has no quota, has one of %d", q.Events)
+	}
+}
+
 // TestOverrideBatches: sizes keep their bounds, every one of them occurs, and their mean is what was asked for.
 func TestOverrideBatches(t *testing.T) {
 	const draws = 60_000

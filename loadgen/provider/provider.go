@@ -27,6 +27,8 @@ type Event struct {
 	Version uint32
 	// At is the payload clock: when the fact happened. It depends on the event alone, never on the attempt.
 	At time.Time
+	// Notice: in place of this event, of which it is the first in a while, the provider says that it withholds events of the same customer (Quota).
+	Notice bool
 	// Broken makes this item of a batch one that no receiver can use (its id stays readable).
 	Broken bool
 }
@@ -131,6 +133,8 @@ type Provider struct {
 	ConnectTimeout time.Duration
 	// Disable is when the provider gives the endpoint up. The zero value: never.
 	Disable Disable
+	// Quota is how much the provider sends of each of its customers. The zero value: everything.
+	Quota Quota
 	// Resends: the provider is known to send events again that were answered with success.
 	Resends bool
 	// HTTP10: requests are HTTP/1.0, one per connection.
@@ -189,6 +193,16 @@ type Disable struct {
 type Pause struct {
 	Errors      int
 	Within, For time.Duration
+}
+
+// Quota says how many events a provider sends of one of its customers to one endpoint, in its own time: at most Events within Window. What is beyond that is
+// never sent, but in place of the first of it in each Notice, counted from the full hour, comes an event that says so (Event.Notice). It is for a provider that
+// sends one event in each request. Events 0: there is no such bound.
+type Quota struct {
+	Events         int
+	Window, Notice time.Duration
+	// Customer tells whose event it is.
+	Customer func(Event) uint64
 }
 
 // Success reports whether a status means delivered.

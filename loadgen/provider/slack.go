@@ -26,6 +26,13 @@ const (
 	slackFailures  = 0.95
 	slackWindow    = time.Hour
 	slackFewEvents = 1000
+	// "Event deliveries currently max out at 30,000 per workspace/team per app per 60 minutes"; beyond that, the app receives an app_rate_limited event for each
+	// workspace and minute (the same two pages). That what is beyond is never sent, and that the 60 minutes end now and not with the full hour, is assumed; that larger
+	// bursts are sometimes allowed (https://docs.slack.dev/apis/web-api/rate-limits) is left out.
+	slackQuota       = 30_000
+	slackQuotaWindow = time.Hour
+	slackQuotaNotice = time.Minute
+	slackRateLimited = "app_rate_limited"
 	// Not documented; what receivers see in their logs.
 	slackAgent = "Slackbot 1.0 (+https://api.slack.com/robots)"
 	slackApp   = "A07KD2R9QXB"
@@ -35,7 +42,7 @@ const (
 // newSlack returns the Events API, sending the events of many workspaces to one app. One request carries one event. A retry is sent while the request
 // before it is still open, and carries the same event_id.
 //
-// Note: left out are the limit of 30,000 events an hour for each workspace, and Delayed Events, which an app has to ask for.
+// Note: left out are Delayed Events, which an app has to ask for.
 func newSlack() *Provider {
 	r := &slack{
 		headers:   headerNames("Content-Type", "User-Agent", "Accept"),
@@ -54,6 +61,7 @@ func newSlack() *Provider {
 	}
 	slots["event"] = func(dst []byte, c *chat) []byte { return r.events[c.eventType].append(dst, c) }
 	r.callback = mustCompile("slack", "callback", resolve)
+	r.rateLimited = mustCompile("slack", slackRateLimited, resolve)
 	return &Provider{
 		Name:        "slack",
 		CanonicalID: "/event_id",
@@ -65,10 +73,11 @@ func newSlack() *Provider {
 		Ends:      func(a Answer) bool { return a.Header.Get("X-Slack-No-Retry") == "1" },
 		Redirects: slackRedirects,
 		Disable:   Disable{Share: slackFailures, Window: slackWindow, Events: slackFewEvents},
+		Quota:     Quota{Events: slackQuota, Window: slackQuotaWindow, Notice: slackQuotaNotice, Customer: slackTeam},
 		MaxBatch:  1, MeanBatch: 1, BatchSize: one,
 		Tolerance: slackTolerance, FutureTolerance: slackTolerance,
-		ID:        func(e Event) string { return string(appendSlackID(nil, "Ev0", draw(e.Key, 1))) },
-		Type:      func(e Event) string { return slackKindOf(e).eventType(e) },
+		ID:        slackEventID,
+		Type:      slackType,
 		Render:    r.render,
 		Sign:      r.sign,
 		Tamper:    tamperer("event_time"),
@@ -86,6 +95,34 @@ var slackKinds = []kind{
 }
 
 func slackKindOf(e Event) kind { return slackKinds[weighted(slackKinds, draw(e.ResourceDraw, 1))] }
+
+// slackTeam numbers the workspace of an event.
+func slackTeam(e Event) uint64 { return draw(e.ResourceDraw, 2) % 400 }
+
+// appendSlackTeam appends the id of a workspace.
+func appendSlackTeam(dst []byte, team uint64) []byte {
+	return appendBase36(append(dst, "T0"...), draw(team, 20), 9)
+}
+
+// slackMinute is the minute of an event as a time of Unix.
+func slackMinute(e Event) int64 { return e.At.Truncate(slackQuotaNotice).Unix() }
+
+// slackType is the type of an event, the inner one if there are two.
+func slackType(e Event) string {
+	if e.Notice {
+		return slackRateLimited
+	}
+	return slackKindOf(e).eventType(e)
+}
+
+// slackEventID is the id of an event. The notice of a rate limit has none, but comes once for each workspace and minute: these are what it is known by.
+func slackEventID(e Event) string {
+	if !e.Notice {
+		return string(appendSlackID(nil, "Ev0", draw(e.Key, 1)))
+	}
+	id := append(appendSlackTeam(append(make([]byte, 0, 48), slackRateLimited+":"...), slackTeam(e)), ':')
+	return string(strconv.AppendInt(id, slackMinute(e), 10))
+}
 
 // appendSlackID appends an id of 13 digits to the base 36, all 64 bits. Slack's own are shorter by two to four digits and count up.
 func appendSlackID(dst []byte, prefix string, key uint64) []byte {
@@ -105,7 +142,7 @@ func appendBase36(dst []byte, x uint64, n int) []byte {
 // slack holds the parts of a request.
 type slack struct {
 	headers, again, signature headers
-	callback                  *template[chat]
+	callback, rateLimited     *template[chat]
 	// events are the inner events by type.
 	events map[string]*template[chat]
 	spare  pool[chat]
@@ -120,7 +157,11 @@ func (s *slack) render(r *Request, d Delivery) {
 		s.again.set(r, strconv.Itoa(d.Attempt-1), slackReason(d.Last))
 	}
 	start := len(r.Body)
-	r.Body = s.callback.append(r.Body, c)
+	if c.e.Notice {
+		r.Body = s.rateLimited.append(r.Body, c)
+	} else {
+		r.Body = s.callback.append(r.Body, c)
+	}
 	if d.Malformed {
 		r.Body = cut(r.Body, start)
 	}
@@ -168,7 +209,7 @@ func (c *chat) draw(e Event) {
 	k := e.ResourceDraw
 	c.e, c.mem, c.eventType = e, c.mem[:0], slackKindOf(e).eventType(e)
 	c.at = shown(e)
-	c.team = draw(k, 2) % 400
+	c.team = slackTeam(e)
 	c.first, c.last = pick(givenNames, draw(k, 3)), pick(familyNames, draw(k, 4))
 	text := func(f func(dst []byte) []byte) []byte {
 		start := len(c.mem)
@@ -190,7 +231,7 @@ func (c *chat) draw(e Event) {
 // chatSlots names everything that the templates leave open, but "event".
 func chatSlots() map[string]slot[chat] {
 	const micro = 1_000_000
-	team := func(dst []byte, c *chat) []byte { return appendBase36(append(dst, "T0"...), draw(c.team, 20), 9) }
+	team := func(dst []byte, c *chat) []byte { return appendSlackTeam(dst, c.team) }
 	bot := func(dst []byte, c *chat) []byte { return appendBase36(append(dst, "U0"...), draw(c.team, 21), 9) }
 	// A message is known by its channel and its ts. A later event about it knows only the resource, so that ts is drawn from that, from a month before.
 	message := func(dst []byte, c *chat) []byte {
@@ -209,6 +250,7 @@ func chatSlots() map[string]slot[chat] {
 		"event_ts": func(dst []byte, c *chat) []byte {
 			return appendSlackTime(dst, uint64(c.at.Unix()), draw(c.e.Draw, 23)%micro)
 		},
+		"minute":  func(dst []byte, c *chat) []byte { return strconv.AppendInt(dst, slackMinute(c.e), 10) },
 		"team":    team,
 		"bot":     bot,
 		"user":    words(func(c *chat) []byte { return c.user }),

@@ -141,3 +141,51 @@ func TestSlackGreetingCanBeSigned(t *testing.T) {
 		t.Errorf("signature %s of %s", got, r.Body)
 	}
 }
+
+// TestSlackRateLimit: the notice has the shape of https://docs.slack.dev/reference/events/app_rate_limited, and is known by its workspace and minute.
+func TestSlackRateLimit(t *testing.T) {
+	p := find(t, "slack")
+	for n := range uint64(200) {
+		event := eventOf(n*4001, 1)
+		var callback slackBody
+		if err := json.Unmarshal(signed(p, provider.Delivery{Attempt: 1, Events: []provider.Event{event}}).Body, &callback); err != nil {
+			t.Fatal(err)
+		}
+		event.Notice = true
+		r := signed(p, provider.Delivery{Attempt: 1, Events: []provider.Event{event}})
+		var notice map[string]any
+		if err := json.Unmarshal(r.Body, &notice); err != nil {
+			t.Fatal(err)
+		}
+		minute := event.At.Unix() - event.At.Unix()%60
+		want := map[string]any{
+			"token": "Jhj5dZrVaK7ZwHHjRyZWjbDl", "type": "app_rate_limited", "team_id": callback.TeamID, "minute_rate_limited": float64(minute), "api_app_id": "A07KD2R9QXB",
+		}
+		if diff := cmp.Diff(want, notice); diff != "" || r.Header.Get("X-Slack-Signature") == "" {
+			t.Fatalf("notice %d, signature %q (-want +got):\n%s", n, r.Header.Get("X-Slack-Signature"), diff)
+		}
+		if id, want := p.ID(event), "app_rate_limited:"+callback.TeamID+":"+text64(minute); id != want || p.Type(event) != "app_rate_limited" {
+			t.Errorf("id %s of a %s, want %s", id, p.Type(event), want)
+		}
+	}
+	if q := p.Quota; q.Events != 30_000 || q.Window != time.Hour || q.Notice != time.Minute {
+		t.Errorf("quota %d in %v with a notice every %v, want 30,000 an hour with one every minute", q.Events, q.Window, q.Notice)
+	}
+}
+
+// TestSlackWorkspaces: the quota is that of the workspace which the event shows.
+func TestSlackWorkspaces(t *testing.T) {
+	p := find(t, "slack")
+	teams := map[uint64]string{}
+	for n := range uint64(2000) {
+		e := eventOf(n, 1)
+		team := text(t, signed(p, provider.Delivery{Attempt: 1, Events: []provider.Event{e}}).Body, "team_id")
+		if old := teams[p.Quota.Customer(e)]; old != "" && old != team {
+			t.Fatalf("customer %d is %s and %s", p.Quota.Customer(e), old, team)
+		}
+		teams[p.Quota.Customer(e)] = team
+	}
+	if len(teams) < 300 {
+		t.Errorf("%d workspaces, want about 400", len(teams))
+	}
+}

@@ -26,19 +26,12 @@ type head struct {
 	status string
 	header http.Header
 	// length is the Content-Length, -1 without one.
-	length    int64
-	chunked   bool
-	close     bool
-	keepAlive bool
-}
-
-// readHead reads a head. values is room for the values of its header.
-func readHead(in *input, limit int, values []string) (head, error) {
-	block, err := in.head(limit)
-	if err != nil {
-		return head{}, err
-	}
-	return parseHead(string(block), values)
+	length int64
+	// lengthText is how it was written: a second one must be the same to the letter, as net/http has it.
+	lengthText string
+	chunked    bool
+	close      bool
+	keepAlive  bool
 }
 
 // parseHead understands a status line and header lines, each with its line end, behind which there is an empty line and nothing more. What it returns points
@@ -133,10 +126,10 @@ func (h *head) note(name, value string) error {
 		if err != nil {
 			return err
 		}
-		if h.length >= 0 && h.length != length {
-			return fmt.Errorf("answer with the Content-Lengths %d and %d", h.length, length)
+		if h.length >= 0 && h.lengthText != value {
+			return fmt.Errorf("answer with the Content-Lengths %q and %q", shortened(h.lengthText), shortened(value))
 		}
-		h.length = length
+		h.length, h.lengthText = length, value
 	case len(name) == len("Transfer-Encoding") && strings.EqualFold(name, "Transfer-Encoding"):
 		if h.chunked || !strings.EqualFold(value, "chunked") {
 			return fmt.Errorf("answer with the Transfer-Encoding %q, want one chunked at most", shortened(value))
@@ -171,67 +164,3 @@ func (h *head) interim() bool { return h.code < 200 }
 
 // persistent reports whether the server keeps the connection (RFC 9112, section 9.3).
 func (h *head) persistent() bool { return !h.close && (h.minor == 1 || h.keepAlive) }
-
-// answer is a response together with what it is made of, in one piece of memory.
-type answer struct {
-	response http.Response
-	body     body
-	values   [6]string
-}
-
-// readAnswer reads heads up to that of the final answer to a request with this method. What comes behind it is the body's.
-func readAnswer(in *input, limit int, method string) (*answer, error) {
-	a := new(answer)
-	for range maxInterim + 1 {
-		if final, err := a.next(in, limit, method); final || err != nil {
-			return a, err
-		}
-	}
-	return nil, fmt.Errorf("more than %d interim answers", maxInterim)
-}
-
-// next reads one head and reports whether it was that of the final answer.
-func (a *answer) next(in *input, limit int, method string) (final bool, err error) {
-	h, err := readHead(in, limit, a.values[:0])
-	switch {
-	case err != nil:
-		return false, err
-	case h.code == http.StatusSwitchingProtocols:
-		return false, errors.New("answer 101 switches protocols, which no request asked for")
-	case h.interim():
-		return false, nil
-	}
-	a.become(in, limit, &h, method)
-	return true, nil
-}
-
-// become makes the answer from its head.
-func (a *answer) become(in *input, limit int, h *head, method string) {
-	r, b := &a.response, &a.body
-	r.Status, r.StatusCode, r.Header, r.ContentLength = h.status, h.code, h.header, h.length
-	r.Proto, r.ProtoMajor, r.ProtoMinor = "HTTP/1.1", 1, h.minor
-	if h.minor == 0 {
-		r.Proto = "HTTP/1.0"
-	}
-	b.in, b.limit, b.reuse = in, limit, h.persistent()
-	if h.chunked {
-		r.TransferEncoding = []string{"chunked"}
-		delete(r.Header, "Transfer-Encoding") // as net/http has it
-	}
-	switch {
-	case method == http.MethodHead:
-	case h.code == http.StatusNoContent || h.code == http.StatusNotModified:
-		r.ContentLength = 0
-	case h.chunked:
-		b.framing = chunked
-	case h.length >= 0:
-		b.framing, b.left = counted, h.length
-	default:
-		b.framing, b.reuse = untilClose, false
-	}
-	r.Close = !b.reuse
-	r.Body = b
-	if b.framing == none || b.framing == counted && b.left == 0 {
-		r.Body = http.NoBody
-	}
-}

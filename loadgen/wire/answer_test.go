@@ -79,6 +79,7 @@ func TestAnswers(t *testing.T) {
 		{name: "NUL in a value", answer: ok + "X: a\x00b\r\n\r\n", fails: "control character"},
 		{name: "CR in a value", answer: ok + "X: a\rContent-Length: 2\r\n\r\n", fails: "control character"},
 		{name: "two lengths", answer: ok + "Content-Length: 2\r\nContent-Length: 3\r\n\r\nok", fails: "Content-Lengths"},
+		{name: "a length in two spellings", answer: ok + "Content-Length: 2\r\nContent-Length: 02\r\n\r\nok", fails: "Content-Lengths"},
 		{name: "list of lengths", answer: ok + "Content-Length: 2, 2\r\n\r\nok", fails: "one number"},
 		{name: "signed length", answer: ok + "Content-Length: +2\r\n\r\nok", fails: "one number"},
 		{name: "negative length", answer: ok + "Content-Length: -2\r\n\r\nok", fails: "one number"},
@@ -164,8 +165,8 @@ func understand(r *http.Response) understood {
 
 // ours reads an answer with this package.
 func ours(src io.Reader, method string) (understood, error) {
-	a, err := readAnswer(&input{src: src}, defaultMaxHeadBytes, method)
-	if err != nil {
+	a := new(answer)
+	if err := a.read(&input{src: src}, defaultMaxHeadBytes, method); err != nil {
 		return understood{}, err
 	}
 	return understand(&a.response), nil

@@ -32,7 +32,9 @@ const (
 
 // body is the body of an answer. It holds the connection until it ends.
 type body struct {
-	in *input
+	// answer is what it belongs to.
+	answer *answer
+	in     *input
 	// conn is where the input comes from; nil in the parser's own tests.
 	conn    *conn
 	framing framing

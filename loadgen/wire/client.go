@@ -46,8 +46,8 @@ type Client struct {
 	options Options
 	// source counts dials, by which Sources take turns.
 	source atomic.Uint32
-	// outgoings and inputs are buffers in between two uses.
-	outgoings, inputs sync.Pool
+	// outgoings, inputs and answers are buffers in between two uses.
+	outgoings, inputs, answers sync.Pool
 
 	mu    sync.Mutex
 	hosts map[hostKey]*host

@@ -58,8 +58,18 @@ func (c *conn) begin(ctx context.Context, deadline time.Time) {
 		c.armed = !deadline.IsZero()
 	}
 	if ctx.Done() != nil {
-		c.unhook = context.AfterFunc(ctx, c.abortFunc)
+		c.unhook = afterFunc(ctx, c.abortFunc)
 	}
+}
+
+// afterFunc is context.AfterFunc, but leaves it to a context that can do that itself, which need not make anything for each request.
+func afterFunc(ctx context.Context, f func()) (stop func() bool) {
+	if own, ok := ctx.(interface {
+		AfterFunc(func()) (stop func() bool)
+	}); ok {
+		return own.AfterFunc(f)
+	}
+	return context.AfterFunc(ctx, f)
 }
 
 // written is how many bytes of the attempt the kernel took.

@@ -25,12 +25,7 @@ func (x *exchange) run() (*http.Response, error) {
 	if err := x.check(); err != nil {
 		return nil, err
 	}
-	out := x.client.takeOutgoing()
-	defer x.client.putOutgoing(out)
-	if err := out.prepare(x.req, &x.shape); err != nil {
-		return nil, err
-	}
-	a, err := x.send(out)
+	a, closing, err := x.write()
 	if x.conn == nil {
 		return nil, err // no connection
 	}
@@ -46,7 +41,19 @@ func (x *exchange) run() (*http.Response, error) {
 		x.conn.hangUp(x.shape.Reset && (errors.Is(err, ErrCut) || errors.Is(err, ErrAbandoned)))
 		return nil, err
 	}
-	return x.hand(a, !out.closing), nil
+	return x.hand(a, !closing), nil
+}
+
+// write prepares and sends the request, and reports whether the server will close the connection behind it. The buffer is free again before the wait for the
+// answer: a few buffers serve hundreds of requests under way.
+func (x *exchange) write() (early *answer, closing bool, err error) {
+	out := x.client.takeOutgoing()
+	defer x.client.putOutgoing(out)
+	if err := out.prepare(x.req, &x.shape); err != nil {
+		return nil, false, err
+	}
+	early, err = x.send(out)
+	return early, out.closing, err
 }
 
 // check returns why the attempt cannot even begin.
@@ -125,7 +132,8 @@ func (x *exchange) overtaken(err error) (*answer, error) {
 		return nil, err
 	}
 	if x.conn.written() > 0 && !errors.Is(err, os.ErrDeadlineExceeded) {
-		if a, failed := readAnswer(x.conn.reader(), x.client.headLimit(), x.req.Method); failed == nil {
+		a := &answer{client: x.client}
+		if failed := a.read(x.conn.reader(), x.client.headLimit(), x.req.Method); failed == nil {
 			return a, nil
 		}
 	}
@@ -142,7 +150,7 @@ func (x *exchange) pause() (*answer, error) {
 	if errors.Is(err, os.ErrDeadlineExceeded) && c.over() == nil {
 		return nil, nil
 	}
-	for a := new(answer); err == nil; {
+	for a := (&answer{client: x.client}); err == nil; {
 		var final bool
 		switch final, err = a.next(in, x.client.headLimit(), x.req.Method); {
 		case err != nil:
@@ -157,8 +165,14 @@ func (x *exchange) pause() (*answer, error) {
 
 // await reads the answer.
 func (x *exchange) await() (*answer, error) {
-	a, err := readAnswer(x.conn.reader(), x.client.headLimit(), x.req.Method)
-	if err != nil {
+	in := x.conn.reader()
+	if in.buffered() == 0 {
+		if err := in.fill(inputBytes); err != nil {
+			return nil, x.conn.explain("read the answer", cutShort(err))
+		}
+	}
+	a := x.client.takeAnswer() // Only now, so that those who wait hold none.
+	if err := a.read(in, x.client.headLimit(), x.req.Method); err != nil {
 		return nil, x.conn.explain("read the answer", err)
 	}
 	return a, nil
@@ -168,7 +182,7 @@ func (x *exchange) await() (*answer, error) {
 func (x *exchange) hand(a *answer, keep bool) *http.Response {
 	a.response.Request = x.req
 	a.body.reuse = a.body.reuse && keep
-	if a.response.Body == http.NoBody {
+	if a.body.ended() {
 		x.conn.release(a.body.reuse)
 	} else {
 		a.body.conn = x.conn
