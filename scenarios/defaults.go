@@ -51,6 +51,7 @@ const (
 	maxProcesses   = 64
 	maxJobs        = 4096
 	maxAttempts    = 1000
+	maxLanes       = 31 // The ledger tells 32 apart, the default one included.
 	maxDuration    = 24 * time.Hour
 
 	day = 24 * time.Hour

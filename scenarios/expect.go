@@ -14,7 +14,7 @@ import (
 var alwaysJudged = []string{"no-loss", "no-double-effect", "no-unexpected-effect", "no-forgery", "drained"}
 
 // expectations are the invariants that are judged only if listed.
-var expectations = []string{"delivered", "dead-letters-accounted", "ordered", "debounce-final", "debounce-bounds", "availability", "recovery", "latency"}
+var expectations = []string{"delivered", "dead-letters-accounted", "ordered", "debounce-final", "debounce-bounds", "lane-isolation", "rate-limit-respected", "availability", "recovery", "latency"}
 
 // percentile is a key such as p99 or p99.9.
 var percentile = regexp.MustCompile(`^p([0-9]+(?:\.[0-9]+)?)$`)
@@ -41,6 +41,9 @@ func (d *decoder) expect(n *yaml.Node, sc *Scenario) {
 			d.fail(key, fmt.Sprintf("expectation %q is there twice", name), "remove one")
 		default:
 			d.expectation(key, limit, &sc.Expect)
+		}
+		if name == "lane-isolation" && len(sc.Pipeline.Lanes) == 0 {
+			d.failAt(key.Line, "lane-isolation is expected, but the pipeline has one lane", "add lanes under pipeline: lanes:")
 		}
 		if name == "latency" && len(sc.Segments) > 0 && !slices.ContainsFunc(sc.Segments, isGated) {
 			d.failAt(key.Line, "latency is expected, but no segment is gated, so that nothing would be measured", "add gated: true to the segment that counts")
@@ -81,6 +84,14 @@ func (d *decoder) expectation(key, limit *yaml.Node, e *Expect) {
 			whole(d, &allowed, 0, maxEvents)(limit)
 		}
 		e.DeadLettersAccounted = &allowed
+	case "lane-isolation":
+		e.LaneIsolation = &LaneIsolation{Times: 2}
+		if limit != nil {
+			e.LaneIsolation = d.laneIsolation(limit)
+		}
+	case "rate-limit-respected":
+		e.RateLimit = new(float64)
+		needs(d.share(e.RateLimit), "rate-limit-respected: 5%")
 	case "availability":
 		needs(d.availability(&e.Availability), "availability: 99%")
 	case "recovery":
@@ -150,6 +161,16 @@ func (d *decoder) percentileField(key *yaml.Node, limits *[]Latency) []field {
 			*limits = append(*limits, l)
 		}
 	}}}
+}
+
+// laneIsolation reads {times: 2, floor: 50ms}.
+func (d *decoder) laneIsolation(n *yaml.Node) *LaneIsolation {
+	l := &LaneIsolation{Times: 2}
+	d.mapping(n, []field{
+		{"times", false, d.number(&l.Times, span{low: 1, high: maxWeight})},
+		{"floor", false, d.duration(&l.Floor, 0)},
+	})
+	return l
 }
 
 // debounceBounds reads {quiet: 1s, max_wait: 3s, slack: 2s}.

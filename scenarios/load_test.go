@@ -32,6 +32,7 @@ func vocabulary() scenarios.Vocabulary {
 		},
 		Batches:    map[string]int{"hubspot": 100},
 		Fallbacks:  []string{"github"},
+		Quotas:     []string{"github"},
 		OnTheWayIn: []string{"receiver.kill", "queue.hold"},
 	}
 }
@@ -59,7 +60,7 @@ segments:
   - {name: day, until: 24:00, scale: 60, gated: true}
 steps: [PUT order, POST email]
 pipeline: {receivers: 3, workers: 4, concurrency: 8, lease: 10s, backoff: 250ms, max_backoff: 1m30s, attempts: 12,
-  lanes: [{name: orders, events: "shopify/orders/*", concurrency: 3}, {name: rest, events: "*/*"}],
+  rate: 200, lanes: [{name: orders, events: "shopify/orders/*", concurrency: 3, rate: 12.5, burst: 4, backoff: 1s, max_backoff: 2s, attempts: 5}, {name: rest, events: "*/*"}],
   debounce: [{events: stripe/*, quiet: 1s, max_wait: 3s, edge: both}]}
 chaos:
   - {fault: worker.kill, segment: night, at: 1s, for: 300ms, every: 2s, times: 3}
@@ -80,6 +81,8 @@ expect:
   - ordered
   - debounce-final
   - debounce-bounds: {quiet: 1s, max_wait: 3s, slack: 500ms}
+  - lane-isolation: {floor: 50ms}
+  - rate-limit-respected: 5%
 `
 
 func TestLoadEverything(t *testing.T) {
@@ -114,7 +117,11 @@ func TestLoadEverything(t *testing.T) {
 		Pipeline: scenarios.Pipeline{
 			Receivers: 3, Workers: 4, Concurrency: 8, Lease: 10 * time.Second,
 			Backoff: 250 * time.Millisecond, MaxBackoff: 90 * time.Second, Attempts: 12,
-			Lanes:    []scenarios.Lane{{Name: "orders", Provider: "shopify", Type: "orders/*", Concurrency: 3}, {Name: "rest", Concurrency: 8}},
+			Limit: scenarios.Limit{Rate: 200, Burst: 1},
+			Lanes: []scenarios.Lane{{
+				Name: "orders", Provider: "shopify", Type: "orders/*", Concurrency: 3, Limit: scenarios.Limit{Rate: 12.5, Burst: 4},
+				Backoff: time.Second, MaxBackoff: 2 * time.Second, Attempts: 5,
+			}, {Name: "rest", Concurrency: 8}},
 			Debounce: []scenarios.Debounce{{Provider: "stripe", Quiet: time.Second, MaxWait: 3 * time.Second, Edge: "both"}},
 		},
 		Chaos: []scenarios.Fault{
@@ -145,6 +152,7 @@ func TestLoadEverything(t *testing.T) {
 		Expect: scenarios.Expect{
 			Delivered: true, DeadLettersAccounted: &three, Availability: 0.99, Recovery: 10 * time.Second,
 			Ordered: true, DebounceFinal: true, DebounceBounds: &scenarios.DebounceBounds{Quiet: time.Second, MaxWait: 3 * time.Second, Slack: 500 * time.Millisecond},
+			LaneIsolation: &scenarios.LaneIsolation{Times: 2, Floor: 50 * time.Millisecond}, RateLimit: new(0.05),
 			Latency: []scenarios.Latency{
 				{Of: "ack", Percentile: 99, Limit: 10 * time.Millisecond},
 				{Of: "ack", Percentile: 99.9, Limit: 20 * time.Millisecond},

@@ -28,6 +28,8 @@ type ProviderSetting struct {
 	MeanBatch float64
 	// MaxInFlight is how many requests the provider has under way at once, 0 where its own holds.
 	MaxInFlight int
+	// Quota is how many events it sends of one customer in its window, 0 where its own holds. It means nothing for a provider without a quota.
+	Quota int
 	// Secrets is how many signing secrets are active at once, because one is being replaced; 0 means 1.
 	Secrets int
 	// RetryAfter says whether Retry-After is honoured, nil where the provider's own holds.
@@ -60,6 +62,7 @@ const (
 	maxDelays  = 200
 	maxBatch   = 1000
 	maxSecrets = 8
+	maxQuota   = maxEvents
 	// ownProvider is what a scenario writes for a provider that it describes by itself.
 	ownProvider = "custom"
 	// published is what it writes for the provider's own rule.
@@ -135,6 +138,11 @@ func (d *decoder) builtIn(n *yaml.Node, p *ProviderSetting, fields []field) {
 		fields = append(fields, field{"fallback", false, func(n *yaml.Node) { d.reference(n, &p.Fallback) }})
 	} else if node := keyNode(n, "fallback"); node != nil {
 		d.fail(node, fmt.Sprintf("%s has no fallback URL", p.Name), "remove this line")
+	}
+	if slices.Contains(d.vocabulary.Quotas, p.Name) {
+		fields = append(fields, field{"quota", false, whole(d, &p.Quota, 1, maxQuota)})
+	} else if node := keyNode(n, "quota"); node != nil {
+		d.fail(node, fmt.Sprintf("%s has no quota", p.Name), "remove this line")
 	}
 	largest, batches := d.vocabulary.Batches[p.Name]
 	if batches {

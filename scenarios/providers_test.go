@@ -74,6 +74,18 @@ func TestProviderFallbackAndPublishedRule(t *testing.T) {
 	}
 }
 
+// TestProviderQuota: how much a provider sends of one customer can be changed where it has such a limit.
+func TestProviderQuota(t *testing.T) {
+	s, err := scenarios.Load("x", []byte(withProviders("{stripe: 2, github: 1}", "  github: {quota: 50}\n")), vocabulary())
+	if err != nil || s.Providers[0].Quota != 50 {
+		t.Errorf("got %+v, error %v, want a quota of 50", s.Providers, err)
+	}
+	_, err = scenarios.Load("x", []byte(withProviders("{stripe: 2, github: 1}", "  stripe: {quota: 50}\n")), vocabulary())
+	if want := "stripe has no quota; remove this line"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want one about %q", err, want)
+	}
+}
+
 func TestProviders(t *testing.T) {
 	text := withProviders("{acme: 1, stripe: 2, hubspot: 1}", `  stripe: {timeout: 20s, delays: [5m, 1h], jitter: 0%, secrets: 2, retry_after: false, disable: {attempts: 3}}
 `+acme+`  hubspot: {delays: [], max_batch: 10, mean_batch: 2.5}

@@ -135,6 +135,8 @@ type Pipeline struct {
 	// Backoff is the wait after the first failure; it doubles up to MaxBackoff. Attempts is the number of tries before a job is dead.
 	Backoff, MaxBackoff time.Duration
 	Attempts            int
+	// Limit is what all workers together may call the downstream for the default lane.
+	Limit Limit
 	// Lanes are the lines beside the default one, Debounce what is debounced; the first that fits an event decides.
 	Lanes    []Lane
 	Debounce []Debounce
@@ -147,6 +149,18 @@ type Lane struct {
 	Provider, Type string
 	// Concurrency is how many jobs of it a worker handles at once.
 	Concurrency int
+	// Limit is what all workers together may call the downstream for it.
+	Limit Limit
+	// Backoff, MaxBackoff and Attempts are the lane's own; 0 means those of the pipeline.
+	Backoff, MaxBackoff time.Duration
+	Attempts            int
+}
+
+// Limit is a rate that is kept to. The zero value is none.
+type Limit struct {
+	// Rate is calls of the downstream a second, Burst how many may be made at once.
+	Rate  float64
+	Burst int
 }
 
 // Debounce makes some events updates of which only the newest of a resource is worked on.
@@ -210,6 +224,16 @@ type Expect struct {
 	Ordered, DebounceFinal bool
 	DebounceBounds         *DebounceBounds
 	Latency                []Latency
+	// LaneIsolation is nil if not listed.
+	LaneIsolation *LaneIsolation
+	// RateLimit is nil if not listed, else by which share of what a limited downstream lets through it may be called beyond that.
+	RateLimit *float64
+}
+
+// LaneIsolation is by how much a healthy lane may be slower while another one is poisoned: Times its own p99 before, and Floor in any case.
+type LaneIsolation struct {
+	Times float64
+	Floor time.Duration
 }
 
 // DebounceBounds are when effects of debounced events may come, in real time: after Quiet or MaxWait, and no later than MaxWait and Slack.
@@ -229,6 +253,8 @@ type Vocabulary struct {
 	Batches map[string]int
 	// Fallbacks are the providers that turn to a second URL of the receiver with what they could not deliver.
 	Fallbacks []string
+	// Quotas are the providers that send only so much of one customer.
+	Quotas []string
 	// Faults maps a fault's name to its parameters. OnTheWayIn lists those that may stand only in segments of scale 60 or less.
 	Faults     map[string]map[string]ParamKind
 	OnTheWayIn []string

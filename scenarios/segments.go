@@ -58,7 +58,7 @@ func (d *decoder) segment(n *yaml.Node, g *Segment) section {
 }
 
 func (d *decoder) pipeline(n *yaml.Node, p *Pipeline) {
-	s := d.mapping(n, []field{
+	s := d.mapping(n, append([]field{
 		{"receivers", false, whole(d, &p.Receivers, 1, maxProcesses)},
 		{"workers", false, whole(d, &p.Workers, 1, maxProcesses)},
 		{"concurrency", false, whole(d, &p.Concurrency, 1, maxJobs)},
@@ -68,7 +68,8 @@ func (d *decoder) pipeline(n *yaml.Node, p *Pipeline) {
 		{"attempts", false, whole(d, &p.Attempts, 1, maxAttempts)},
 		{"lanes", false, func(n *yaml.Node) { p.Lanes = d.lanes(n) }},
 		{"debounce", false, func(n *yaml.Node) { p.Debounce = d.debounce(n) }},
-	})
+	}, d.limit(&p.Limit)...))
+	d.limitIsWhole(s, &p.Limit)
 	if s.good("backoff", "max_backoff") && p.MaxBackoff < p.Backoff {
 		s.breaks("max_backoff", fmt.Sprintf("max_backoff is %v, less than backoff (%v)", p.MaxBackoff, p.Backoff), "raise max_backoff or lower backoff")
 	}

@@ -32,13 +32,26 @@ func loadShipped(t *testing.T, name string) *scenarios.Scenario {
 func shippedVocabulary() scenarios.Vocabulary {
 	v := vocabulary()
 	text, number, duration := scenarios.TextParam, scenarios.NumberParam, scenarios.DurationParam
+	v.Faults["downstream.poison-type"] = map[string]scenarios.ParamKind{"events": text, "answer": text, "status": number}
+	v.Faults["downstream.rate-limit"] = map[string]scenarios.ParamKind{"events": text, "rate": number, "burst": number, "retry_after": duration}
+	v.Faults["downstream.slow"] = map[string]scenarios.ParamKind{"share": scenarios.ShareParam, "delay": duration}
+	v.Faults["traffic.forged-flood"] = map[string]scenarios.ParamKind{"provider": text, "rate": number}
+	v.Faults["worker.kill"]["which"], v.Faults["receiver.kill"]["which"], v.Faults["downstream.outage"]["status"] = text, text, number
 	for name, params := range map[string]map[string]scenarios.ParamKind{
 		"net.cut-reply": {"byte": number}, "net.reset": {}, "net.stall": {}, "net.half-open": {}, "net.delay": {"delay": duration, "jitter": duration},
-		"disk.power-cut": {"model": text}, "broker.kill": {}, "broker.pause": {}, "worker.pause": {}, "receiver.pause": {}, "net.slice": {"bytes": number, "pause": duration}, "net.throttle": {"rate": number}, "net.refuse": {}, "net.hang": {}, "net.black-hole": {},
+		"disk.power-cut": {"model": text}, "disk.slow-fsync": {"delay": duration, "kill_after": duration}, "disk.fsync-error": {"syncs": number}, "broker.kill": {}, "broker.pause": {}, "worker.pause": {"which": text}, "receiver.pause": {"which": text}, "net.slice": {"bytes": number, "pause": duration}, "net.throttle": {"rate": number}, "net.refuse": {}, "net.hang": {}, "net.black-hole": {},
+		"broker.failover":  {"lag": duration, "detect": duration, "rejoin": text},
+		"broker.terminate": {}, "broker.out-of-memory": {}, "broker.connections": {},
+		"worker.out-of-memory": {"which": text, "room": number}, "receiver.out-of-memory": {"which": text, "room": number},
+		"disk.full": {"room": number, "overwrites": text, "server": text}, "net.partition": {"direction": text, "answer": text},
+		"worker.terminate": {"which": text}, "receiver.terminate": {"which": text}, "worker.rolling-restart": {"pause": duration}, "receiver.rolling-restart": {"pause": duration},
+		"worker.crash": {"which": text, "point": text, "nth": number, "crashes": number}, "receiver.crash": {"which": text, "point": text, "nth": number, "crashes": number},
+		"worker.starve": {"which": text, "stopped": scenarios.ShareParam, "period": duration}, "receiver.starve": {"which": text, "stopped": scenarios.ShareParam, "period": duration},
+		"worker.clock": {"which": text, "by": duration, "direction": text}, "receiver.clock": {"which": text, "by": duration, "direction": text},
 	} {
 		params["link"] = text
 		v.Faults[name] = params
-		if name != "worker.pause" {
+		if !strings.HasPrefix(name, "worker.") {
 			v.OnTheWayIn = append(v.OnTheWayIn, name)
 		}
 	}
@@ -46,7 +59,7 @@ func shippedVocabulary() scenarios.Vocabulary {
 }
 
 func TestShippedScenarios(t *testing.T) {
-	if diff := cmp.Diff([]string{"10k-day", "1m-day", "broker", "debounce", "network", "order", "power", "providers", "smoke"}, scenarios.Names()); diff != "" {
+	if diff := cmp.Diff([]string{"10k-day", "1m-day", "broker-limits", "broker", "chaos-disk", "chaos-downstream", "chaos-processes", "chaos-traffic", "compare", "debounce", "disk-full", "failover", "hostile", "lanes", "network", "order", "overtime", "power", "processes", "providers", "rate-limit", "silence", "smoke"}, scenarios.Names()); diff != "" {
 		t.Errorf("names differ (-want +got):\n%s", diff)
 	}
 	for _, name := range scenarios.Names() {
@@ -237,8 +250,8 @@ func TestResolve(t *testing.T) {
 	}
 	tests := []struct{ name, want string }{
 		{"smok", `unknown scenario "smok"; did you mean "smoke"? (a path to a file ends with .yaml)`},
-		{"everything", `unknown scenario "everything"; known scenarios: 10k-day, 1m-day, broker, debounce, network, order, power, providers, smoke (a path to a file ends with .yaml)`},
-		{"", `unknown scenario ""; known scenarios: 10k-day, 1m-day, broker, debounce, network, order, power, providers, smoke (a path to a file ends with .yaml)`},
+		{"everything", `unknown scenario "everything"; known scenarios: 10k-day, 1m-day, broker, broker-limits, chaos-disk, chaos-downstream, chaos-processes, chaos-traffic, compare, debounce, disk-full, failover, hostile, lanes, network, order, overtime, power, processes, providers, rate-limit, silence, smoke (a path to a file ends with .yaml)`},
+		{"", `unknown scenario ""; known scenarios: 10k-day, 1m-day, broker, broker-limits, chaos-disk, chaos-downstream, chaos-processes, chaos-traffic, compare, debounce, disk-full, failover, hostile, lanes, network, order, overtime, power, processes, providers, rate-limit, silence, smoke (a path to a file ends with .yaml)`},
 	}
 	for _, tt := range tests {
 		_, _, err := scenarios.Resolve(tt.name)
