@@ -99,7 +99,7 @@ func postgresCommand(ctx context.Context, in Instance) (*exec.Cmd, error) {
 
 // initPostgres makes the cluster. It is made beside its place and moved there when it is whole, so that a start that was interrupted is repeated.
 func initPostgres(ctx context.Context, in Instance, data string) error {
-	initdb, err := findInitdb(in.Binary.Path)
+	initdb, err := besidePostgres(in.Binary.Path, "initdb")
 	if err != nil {
 		return err
 	}
@@ -124,19 +124,19 @@ func initPostgres(ctx context.Context, in Instance, data string) error {
 	return nil
 }
 
-// findInitdb looks beside the server first: several versions may be installed.
-func findInitdb(server string) (string, error) {
+// besidePostgres finds a program beside the server first: several versions may be installed.
+func besidePostgres(server, name string) (string, error) {
 	program, err := filepath.EvalSymlinks(server)
 	if err != nil {
-		return "", fmt.Errorf("find initdb: %w", err)
+		return "", fmt.Errorf("find %s: %w", name, err)
 	}
-	initdb, err := exec.LookPath(filepath.Join(filepath.Dir(program), "initdb"))
+	found, err := exec.LookPath(filepath.Join(filepath.Dir(program), name))
 	if err != nil {
-		if initdb, err = exec.LookPath("initdb"); err != nil {
-			return "", fmt.Errorf("find initdb beside %s or in the PATH: %w", program, err)
+		if found, err = exec.LookPath(name); err != nil {
+			return "", fmt.Errorf("find %s beside %s or in the PATH: %w", name, program, err)
 		}
 	}
-	return initdb, nil
+	return found, nil
 }
 
 func passwordPath(dir string) string { return filepath.Join(dir, "password") }

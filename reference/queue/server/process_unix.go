@@ -3,10 +3,13 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/shirou/gopsutil/v4/process"
 )
@@ -38,6 +41,26 @@ func signalGroup(pgid int, signal syscall.Signal) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// awaitPaused returns when a process stands still: SIGSTOP is sent at once, but takes effect when one of the threads is next looked after, and until then the process
+// may answer another request. One that is gone, or that no one tells about, is not waited for, and none for more than a second.
+func awaitPaused(pid int) error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	look := time.NewTicker(100 * time.Microsecond)
+	defer look.Stop()
+	for ctx.Err() == nil {
+		p, err := process.NewProcess(int32(pid))
+		if err != nil {
+			return nil
+		}
+		if status, err := p.Status(); err != nil || slices.Contains(status, process.Stop) {
+			return nil
+		}
+		<-look.C
+	}
+	return errors.New("pause: the process still runs a second after SIGSTOP")
 }
 
 // descendants are the processes that a process has started, and those that they have.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,7 +26,51 @@ func Redis() Kind {
 		Command: redisCommand,
 		Address: func(in Instance) string { return "redis://127.0.0.1:" + strconv.Itoa(in.Port) },
 		Ready:   redisReady,
+		Repair:  redisRepair,
 	}
+}
+
+// redisRepair runs redis-check-aof, which cuts the append-only file where it is damaged first. Redis loads a file that only lacks its end (aof-load-truncated), but refuses one
+// with a hole, which a loss of power leaves where not everything was synced, and names the program itself
+// (https://redis.io/docs/latest/operate/oss_and_stack/management/persistence/#what-should-i-do-if-my-aof-gets-corrupted, read November 2026).
+func redisRepair(ctx context.Context, in Instance, said string) (string, error) {
+	lines := strings.Split(strings.TrimSpace(said), "\n")
+	if last := lines[len(lines)-1]; !strings.Contains(last, "-check-aof --fix") {
+		return "", ErrSound
+	}
+	var files []string
+	for _, pattern := range []string{filepath.Join("appendonlydir", "*.manifest"), "appendonly.aof"} { // since Redis 7.0, and before
+		found, err := filepath.Glob(filepath.Join(in.Dir, pattern))
+		if err != nil {
+			return "", err
+		}
+		files = append(files, found...)
+	}
+	if len(files) != 1 {
+		return "", fmt.Errorf("find the append-only file in %s: got %q", in.Dir, files)
+	}
+	program, err := checkAOF(in.Binary.Path)
+	if err != nil {
+		return "", err
+	}
+	cmd := exec.CommandContext(ctx, program, "--fix", files[0])
+	cmd.Stdin = strings.NewReader("y\n") // it asks whether to go on
+	printed, err := cmd.CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("%s --fix: %w\n%s", program, err, printed)
+	}
+	return string(printed), nil
+}
+
+// checkAOF finds the program beside the server, or in the PATH.
+func checkAOF(binary string) (string, error) {
+	name := strings.Replace(filepath.Base(binary), "-server", "-check-aof", 1)
+	for _, candidate := range []string{filepath.Join(filepath.Dir(binary), name), name} {
+		if path, err := exec.LookPath(candidate); err == nil {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("%s is neither beside %s nor in the PATH", name, binary)
 }
 
 func redisCommand(ctx context.Context, in Instance) (*exec.Cmd, error) {

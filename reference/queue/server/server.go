@@ -8,13 +8,17 @@ package server
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"math/big"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"syscall"
 	"time"
@@ -36,6 +40,9 @@ type Kind struct {
 	Address func(in Instance) string
 	// Ready returns nil when the server answers, or why it does not. It asks once.
 	Ready func(ctx context.Context, address string) error
+	// Repair, if not nil, mends the files of a server that ended instead of starting, if its last words, said, ask the operator for that, and returns what the repair printed.
+	// ErrSound says that they do not.
+	Repair func(ctx context.Context, in Instance, said string) (printed string, err error)
 }
 
 // Binary is a broker's program.
@@ -43,6 +50,9 @@ type Binary struct{ Path, Version string }
 
 // ErrMissing: the machine has no such binary.
 var ErrMissing = errors.New("not installed")
+
+// ErrSound: a server did not ask for its files to be repaired.
+var ErrSound = errors.New("nothing to repair")
 
 // Instance is where and how a server is to run.
 type Instance struct {
@@ -69,6 +79,7 @@ type Server struct {
 	Instance Instance
 
 	began, gone func(pid int)
+	tied        bool
 
 	mu    sync.Mutex
 	cmd   *exec.Cmd
@@ -89,33 +100,21 @@ type Config struct {
 	Settings map[string]string
 	// Began and Ended, if not nil, are told the leader of its process group at once after each start, and after its end.
 	Began, Ended func(pid int)
+	// Tied has the server killed when the process that started it ends, in whatever way, where the system can do that: on Linux. It is for servers whose data nobody wants then, of
+	// tests that may be interrupted. Whoever has a guard of his own does not need it.
+	Tied bool
 }
 
 // Start finds the binary, takes a free port, starts the server and returns when it answers. Dir is made if it is missing, and is the caller's to
-// remove. The context bounds the start alone.
+// remove. The context bounds the start alone. The server is tied to this process, see [Config].
 func Start(ctx context.Context, kind Kind, dir string, settings map[string]string) (*Server, error) {
-	return Config{Dir: dir, Settings: settings}.Start(ctx, kind)
+	return Config{Dir: dir, Settings: settings, Tied: true}.Start(ctx, kind)
 }
 
 // Start is the function Start, with all that can be said.
 func (c Config) Start(ctx context.Context, kind Kind) (*Server, error) {
-	dir := c.Dir
-	binary, err := kind.Locate(ctx)
+	s, err := c.prepare(ctx, kind)
 	if err != nil {
-		return nil, fmt.Errorf("start %s: %w; %s brings it", kind.Name, err, kind.Install)
-	}
-	if dir, err = filepath.Abs(dir); err != nil {
-		return nil, fmt.Errorf("start %s: %w", kind.Name, err)
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("start %s: %w", kind.Name, err)
-	}
-	port, err := FreePort(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("start %s: %w", kind.Name, err)
-	}
-	s := &Server{Kind: kind, Instance: Instance{Binary: binary, Dir: dir, Port: port, Settings: c.Settings}, began: c.Began, gone: c.Ended}
-	if s.log, err = os.Create(cmp.Or(c.Log, filepath.Join(dir, "server.log"))); err != nil {
 		return nil, fmt.Errorf("start %s: %w", kind.Name, err)
 	}
 	if err := s.Restart(ctx); err != nil {
@@ -124,31 +123,114 @@ func (c Config) Start(ctx context.Context, kind Kind) (*Server, error) {
 	return s, nil
 }
 
-// FreePort is a port of the loopback that nobody listened on a moment ago.
+// prepare does all but the starting.
+func (c Config) prepare(ctx context.Context, kind Kind) (*Server, error) {
+	binary, err := kind.Locate(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("%w; %s brings it", err, kind.Install)
+	}
+	dir, err := filepath.Abs(c.Dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	port, err := FreePort(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{Kind: kind, Instance: Instance{Binary: binary, Dir: dir, Port: port, Settings: c.Settings}, began: c.Began, gone: c.Ended, tied: c.Tied}
+	s.log, err = os.Create(cmp.Or(c.Log, filepath.Join(dir, "server.log")))
+	return s, err
+}
+
+// FreePort is a port of the loopback that nobody listened on a moment ago. It lies below those that systems give to connections, which come and go by the thousand: one of those
+// could have it before the server does.
 func FreePort(ctx context.Context) (int, error) {
 	var config net.ListenConfig
-	l, err := config.Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, fmt.Errorf("find a free port: %w", err)
+	var errs []error
+	for range portTries {
+		n, err := rand.Int(rand.Reader, big.NewInt(lastPort-firstPort))
+		if err != nil {
+			return 0, fmt.Errorf("find a free port: %w", err)
+		}
+		l, err := config.Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.FormatInt(firstPort+n.Int64(), 10)))
+		if err == nil {
+			return l.Addr().(*net.TCPAddr).Port, l.Close()
+		}
+		errs = append(errs, err)
 	}
-	return l.Addr().(*net.TCPAddr).Port, l.Close()
+	return 0, fmt.Errorf("find a free port: %w", errors.Join(errs...))
+}
+
+// Linux gives the ports from 32768 on to connections, other systems those from 49152 on (https://docs.kernel.org/networking/ip-sysctl.html, ip_local_port_range, read December 2026).
+const (
+	firstPort = 10_000
+	lastPort  = 32_768
+	portTries = 50
+)
+
+// instance is where and how the next start runs it.
+func (s *Server) instance() Instance {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.Instance
+}
+
+// set changes a setting for the next start; "" takes it away.
+func (s *Server) set(name, value string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	settings := maps.Clone(s.Instance.Settings)
+	if settings == nil {
+		settings = map[string]string{}
+	}
+	settings[name] = value
+	if value == "" {
+		delete(settings, name)
+	}
+	s.Instance.Settings = settings
 }
 
 // Address is what a client is told.
 func (s *Server) Address() string { return s.Kind.Address(s.Instance) }
 
-// Restart starts the server, which must not be running, on its directory and port, and returns when it answers.
+// Restart starts the server, which must not be running, on its directory and port, and returns when it answers. If it ends instead, and asks for its files to be repaired,
+// that is done once: what it can show after that is what an operator would have saved.
 func (s *Server) Restart(ctx context.Context) error {
-	cmd, err := s.Kind.Command(ctx, s.Instance)
+	err := s.start(ctx)
+	if err == nil || s.Kind.Repair == nil || s.Running() || ctx.Err() != nil {
+		return err
+	}
+	printed, bad := s.Kind.Repair(ctx, s.Instance, s.lastWords())
+	if errors.Is(bad, ErrSound) {
+		return err
+	}
+	if bad != nil {
+		return errors.Join(err, fmt.Errorf("repair %s: %w", s.Kind.Name, bad))
+	}
+	if _, bad := fmt.Fprintf(s.log, "floodproof repaired the files:\n%s\n", printed); bad != nil {
+		return errors.Join(err, bad)
+	}
+	return s.start(ctx)
+}
+
+// start is one try of Restart.
+func (s *Server) start(ctx context.Context) error {
+	cmd, err := s.Kind.Command(ctx, s.instance())
 	if err != nil {
 		return fmt.Errorf("start %s: %w", s.Kind.Name, err)
 	}
 	s.mu.Lock()
-	if s.ended != nil {
+	if s.ended != nil && !isClosed(s.ended) { // it may have ended by itself
 		s.mu.Unlock()
 		return fmt.Errorf("start %s: it is running", s.Kind.Name)
 	}
 	ownGroup(cmd)
+	if s.tied {
+		tie(cmd)
+	}
 	cmd.Stdout, cmd.Stderr = s.log, s.log
 	if err := cmd.Start(); err != nil {
 		s.mu.Unlock()
@@ -176,8 +258,9 @@ func (s *Server) await(ctx context.Context, ended <-chan struct{}) error {
 	defer cancel()
 	pause := time.NewTicker(20 * time.Millisecond)
 	defer pause.Stop()
+	address := s.Address() // once: it may read a file, and the disk may be one that stops
 	for {
-		err := s.Kind.Ready(ctx, s.Address())
+		err := s.Kind.Ready(ctx, address)
 		if err == nil {
 			return nil
 		}
@@ -212,14 +295,15 @@ func (s *Server) lastWords() string {
 // Running reports whether the process is there.
 func (s *Server) Running() bool {
 	ended := s.life()
-	if ended == nil {
-		return false
-	}
+	return ended != nil && !isClosed(ended)
+}
+
+func isClosed(c <-chan struct{}) bool {
 	select {
-	case <-ended:
-		return false
-	default:
+	case <-c:
 		return true
+	default:
+		return false
 	}
 }
 
@@ -257,8 +341,13 @@ func (s *Server) end(ctx context.Context, signal syscall.Signal) error {
 	return nil
 }
 
-// Pause stops every process of the group where it stands; Resume lets them go on.
-func (s *Server) Pause() error { return s.signal(pauseSignal) }
+// Pause stops every process of the group where it stands, and returns when the first of them stands; Resume lets them go on.
+func (s *Server) Pause() error {
+	if err := s.signal(pauseSignal); err != nil {
+		return err
+	}
+	return awaitPaused(s.cmd.Process.Pid)
+}
 
 // Resume ends Pause.
 func (s *Server) Resume() error { return s.signal(resumeSignal) }

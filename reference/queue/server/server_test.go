@@ -7,12 +7,23 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/redis/go-redis/v9/logging"
 	"go.uber.org/goleak"
 
+	"floodproof/reference/queue/nats/child"
 	"floodproof/reference/queue/server"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// serverRole, as the first argument, makes the test binary a NATS server.
+const serverRole = "nats-server"
+
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == serverRole {
+		os.Exit(child.Main(os.Args[2:]))
+	}
+	logging.Disable() // the client of Redis writes each failed dial to standard error, and servers are killed here
+	goleak.VerifyTestMain(m)
+}
 
 // start runs a server for one test. Without its binary the test is skipped, or fails where servers are required.
 func start(t *testing.T, kind server.Kind, settings map[string]string) *server.Server {

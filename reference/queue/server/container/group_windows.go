@@ -1,0 +1,5 @@
+package container
+
+import "os/exec"
+
+func ownGroup(*exec.Cmd) {}

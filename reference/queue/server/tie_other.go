@@ -1,0 +1,7 @@
+//go:build !linux
+
+package server
+
+import "os/exec"
+
+func tie(*exec.Cmd) {}
