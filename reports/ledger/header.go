@@ -22,9 +22,11 @@ type Header struct {
 	// Providers and Steps are the names behind the indices of the records. Steps[0] is "".
 	Providers []Provider `json:"providers"`
 	Steps     []string   `json:"steps"`
-	Segments  []Segment  `json:"segments"`
-	Expect    Expect     `json:"expect"`
-	Env       Env        `json:"env"`
+	// Lanes are the names behind Event.Lane; Lanes[0] is "", the default lane. Empty where the scenario has no lanes.
+	Lanes    []string  `json:"lanes,omitempty"`
+	Segments []Segment `json:"segments"`
+	Expect   Expect    `json:"expect"`
+	Env      Env       `json:"env"`
 }
 
 // Provider is what the judge must know of a provider.
@@ -74,6 +76,12 @@ type Expect struct {
 	Recovery time.Duration `json:"recovery"`
 	// Latency are the limits.
 	Latency []LatencyLimit `json:"latency"`
+	// LaneIsolation is nil when not listed.
+	LaneIsolation *LaneIsolation `json:"lane_isolation,omitempty"`
+	// RateLimit is nil when not listed; else by which share of what a limited downstream let through it may be called beyond that.
+	RateLimit *float64 `json:"rate_limit,omitempty"`
+	// RequireFaults: what could not be exercised on this target makes the verdict unknown.
+	RequireFaults bool `json:"require_faults,omitempty"`
 }
 
 // DebounceBounds are when effects of debounced events may come, in real time.
@@ -82,6 +90,14 @@ type DebounceBounds struct {
 	Quiet   time.Duration `json:"quiet"`
 	MaxWait time.Duration `json:"max_wait"`
 	Slack   time.Duration `json:"slack"`
+}
+
+// LaneIsolation is by how much a lane may be slower while another one is poisoned.
+type LaneIsolation struct {
+	// Times bounds a healthy lane's p99 by that of before: 2 is twice as long.
+	Times float64 `json:"times"`
+	// Floor is a p99 that is never too long, however short that of before was: below it, machines differ from second to second. 0 is none.
+	Floor time.Duration `json:"floor"`
 }
 
 // LatencyLimit is one listed latency expectation.

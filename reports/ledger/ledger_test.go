@@ -38,7 +38,7 @@ func visitor(add func(any)) ledger.Visitor {
 func everyKind() []any {
 	us := time.Microsecond
 	return []any{
-		ledger.Event{Number: 7, ID: "evt_1", Provider: 2, Resource: 9, Version: 3, Flags: ledger.Poison | ledger.Latest},
+		ledger.Event{Number: 7, ID: "evt_1", Provider: 2, Resource: 9, Version: 3, Flags: ledger.Poison | ledger.Latest, Lane: ledger.MaxLanes - 1},
 		ledger.Delivery{Number: 1, Class: ledger.DuplicateNewID, Provider: 2, First: 7, Count: 100},
 		ledger.Delivery{Number: 2, Class: ledger.Malformed, Provider: 1, First: ledger.None},
 		ledger.Attempt{Delivery: 1, Try: 3, Segment: 4, Due: 5000 * us, Start: 5100 * us, Done: 9000 * us, Status: 503, Result: ledger.Refused, Then: ledger.Retry, Blocked: true},

@@ -175,7 +175,8 @@ func (r *reader) readEvent(d *decoder) {
 	e.Provider = d.byte()
 	e.Resource = uint32(d.uintMax(math.MaxUint32))
 	e.Version = uint32(d.uintMax(math.MaxUint32))
-	e.Flags = EventFlags(d.byte())
+	b := d.byte()
+	e.Flags, e.Lane = EventFlags(b&(1<<flagBits-1)), b>>flagBits
 	visit(d, r.v.Event, e)
 }
 

@@ -36,7 +36,16 @@ type Event struct {
 	// Version orders the events of one resource by what their bytes show; equal versions are a tie.
 	Version uint32
 	Flags   EventFlags
+	// Lane is an index into Header.Lanes, below MaxLanes: in which line the scenario's rules want it to wait. It follows from what was sent, not from
+	// what the pipeline says. 0 is the default lane.
+	Lane uint8
 }
+
+// MaxLanes is how many lanes a ledger can tell apart, the default one included: an event's lane takes the bits of a byte that its flags leave.
+const MaxLanes = 1 << (8 - flagBits)
+
+// flagBits is how many bits the flags take. All files of format 1 that know no lanes have zeros in the others, which is the default lane.
+const flagBits = 3
 
 // Class says why a delivery was made.
 type Class uint8
@@ -168,6 +177,8 @@ const (
 	Broker
 	Disk
 	Clock
+	// Traffic is what comes in besides (a flood of forgeries): it breaks nothing, and excuses nothing.
+	Traffic
 )
 
 // Phase is a point in the life of a fault.

@@ -47,7 +47,7 @@ func (w *Writer) Event(r Event) {
 		e.byte(r.Provider)
 		e.uint(uint64(r.Resource))
 		e.uint(uint64(r.Version))
-		e.byte(byte(r.Flags))
+		e.byte(byte(r.Flags)&(1<<flagBits-1) | r.Lane<<flagBits)
 	})
 }
 
