@@ -74,7 +74,11 @@ func headline(v *verdict.Verdict) string {
 	c := v.Counts
 	switch v.Outcome {
 	case verdict.Pass:
-		return fmt.Sprintf("All %s are accounted for: nothing was lost, nothing happened twice.", plural(c.Acked, "acknowledged event"))
+		head := "All"
+		if n := unexercised(v); n > 0 {
+			head = fmt.Sprintf("Pass, %s not exercised: all", plural(n, "fault"))
+		}
+		return fmt.Sprintf("%s %s are accounted for: nothing was lost, nothing happened twice.", head, plural(c.Acked, "acknowledged event"))
 	case verdict.Fail:
 		var what []string
 		for _, p := range []part{{"lost", c.Lost, true}, {"done twice", c.Doubled + c.DoubledUnacked, true}, {"unexpected", c.Unexpected, true}} {
@@ -97,6 +101,16 @@ func headline(v *verdict.Verdict) string {
 		return "The run was interrupted. " + s + "."
 	}
 	return s + "."
+}
+
+// unexercised is how many faults the target could not have.
+func unexercised(v *verdict.Verdict) (n int64) {
+	for _, f := range v.Faults {
+		if f.Status == "not-applicable" {
+			n++
+		}
+	}
+	return n
 }
 
 // ranked are the findings as a reader wants them: what failed, what is unknown, then what passed, each in the judge's order.

@@ -58,7 +58,7 @@ func excuses(s ledger.Side) bool {
 	switch s {
 	case ledger.Receiver, ledger.Ingress, ledger.Broker, ledger.Disk, ledger.Clock:
 		return true
-	case ledger.Worker, ledger.Downstream:
+	case ledger.Worker, ledger.Downstream, ledger.Traffic:
 		return false
 	default:
 		return false

@@ -2,7 +2,7 @@ package verdict
 
 import "fmt"
 
-// faultsExercised: every fault that can be injected on this target was, and some event met it.
+// faultsExercised: every fault that can be injected on this target was, and some event met it. Where all faults are required, so was every other one.
 type faultsExercised struct{}
 
 func (faultsExercised) Name() string { return "faults-exercised" }
@@ -12,7 +12,7 @@ func (faultsExercised) Check(h *History) (Finding, error) {
 	for _, o := range h.occurrences() {
 		s := o.status()
 		counts[s]++
-		if (s == statusFailed || s == statusVacuous) && len(f.Examples) < maxExamples {
+		if (s == statusFailed || s == statusVacuous || s == statusNotApplicable && h.header.Expect.RequireFaults) && len(f.Examples) < maxExamples {
 			f.Examples = append(f.Examples, o.describe(h))
 		}
 	}
@@ -26,6 +26,11 @@ func (faultsExercised) Check(h *History) (Finding, error) {
 	}
 	if n := counts[statusNotApplicable]; n > 0 {
 		f.Observed += ", " + plural(n, "fault") + " not exercised"
+	}
+	if h.header.Expect.RequireFaults && counts[statusNotApplicable] > 0 {
+		f.Limit, f.Outcome = "0 failed, vacuous or not exercised", Unknown
+		f.Hint = "all faults are required (--require-faults): leave that out, or run where they can be had; beside each of them stands what it needs"
+		f.Value = new(float64(bad + counts[statusNotApplicable]))
 	}
 	if bad > 0 {
 		f.Outcome = Unknown

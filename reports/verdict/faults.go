@@ -55,7 +55,7 @@ func (h *History) onFault(r *ledger.Fault) {
 	}
 	phase := o.phase(r.Phase)
 	switch {
-	case phase == nil || r.Side < ledger.Worker || r.Side > ledger.Clock:
+	case phase == nil || r.Side < ledger.Worker || r.Side > ledger.Traffic:
 		h.contradict("fault %d has no known phase or side", r.Number)
 	case *phase >= 0:
 		h.contradict("fault %d has a phase twice", r.Number)
@@ -98,7 +98,7 @@ func (o *occurrence) onTheWayIn() bool {
 	switch o.side {
 	case ledger.Receiver, ledger.Ingress, ledger.Broker, ledger.Disk, ledger.Clock:
 		return true
-	case ledger.Worker, ledger.Downstream:
+	case ledger.Worker, ledger.Downstream, ledger.Traffic:
 		return false
 	default:
 		return false
@@ -163,7 +163,7 @@ func within(windows []window, us int64) bool {
 
 // meet decides which faults some event met: a fault that nothing met shows nothing.
 func (h *History) meet() {
-	var atWorkers, onTheWayIn []*occurrence
+	var atWorkers, onTheWayIn, besides []*occurrence
 	for n := range h.faultCalls {
 		if h.faults[n] == nil {
 			h.contradict("a call was touched by fault %d, which was never injected", n)
@@ -179,20 +179,26 @@ func (h *History) meet() {
 			onTheWayIn = append(onTheWayIn, o)
 		case h.faultCalls[o.number] > 0:
 			o.met = true
+		case o.side == ledger.Traffic:
+			besides = append(besides, o)
 		case o.side == ledger.Worker:
 			atWorkers = append(atWorkers, o)
 		}
 	}
-	h.meetAttempts(onTheWayIn)
+	h.meetAttempts(onTheWayIn, func(*attempt) bool { return true })
+	h.meetAttempts(besides, (*attempt).genuine) // its own are none
 	h.meetWaiting(atWorkers)
 	h.markVacuous()
 }
 
-// meetAttempts marks the faults during which some attempt was under way; one that never connected counts.
-func (h *History) meetAttempts(open []*occurrence) {
+// meetAttempts marks the faults during which some attempt was under way that counts; one that never connected may.
+func (h *History) meetAttempts(open []*occurrence, counts func(*attempt) bool) {
 	for i, a := range h.attempts.all() {
 		if i >= h.nAttempts || len(open) == 0 {
 			return
+		}
+		if !counts(a) {
+			continue
 		}
 		open = slices.DeleteFunc(open, func(o *occurrence) bool {
 			o.met = a.start() <= o.until() && a.done() >= o.begin

@@ -34,7 +34,7 @@ func (h *History) onEvent(r *ledger.Event) {
 		return
 	}
 	h.nEvents++
-	*e = event{resource: r.Resource, version: r.Version, provider: r.Provider, flags: r.Flags, marks: introduced}
+	*e = event{resource: r.Resource, version: r.Version, provider: r.Provider, flags: r.Flags | ledger.EventFlags(r.Lane<<laneShift), marks: introduced}
 	h.names.keep(r)
 }
 
@@ -180,6 +180,8 @@ func (h *History) onCall(r *ledger.Call) {
 	h.see(at)
 	if r.Fault != ledger.None {
 		h.faultCalls[r.Fault]++
+		h.touch(r.Fault, r.Event)
+		h.underLimit(r)
 	}
 	switch r.Outcome {
 	case ledger.Took:

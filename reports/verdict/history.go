@@ -32,6 +32,9 @@ type History struct {
 
 	faults     map[uint32]*occurrence
 	faultCalls map[uint32]int64
+	// faultLanes are the lanes of the events whose calls a fault acted on, as bits; limited counts those calls as a limit would.
+	faultLanes map[uint32]uint32
+	limited    map[uint32]limited
 	played     map[uint8]*playedSegment
 	// strangers are hashes of ids that took effect and were never introduced; strangerIDs are the first of them.
 	strangers   map[uint64]struct{}
@@ -64,6 +67,7 @@ type History struct {
 	names  names
 	dist   *distributions
 	order  order
+	lanes  lanes
 }
 
 // playedSegment is when a segment was played, in microseconds; -1 stands for a mark that is not there.
@@ -85,7 +89,7 @@ func (r *remarks) add(limit int, text string) {
 // fold reads a ledger and settles every event. The error says that this is no ledger; a cut or damaged one becomes a History that says so.
 func fold(r io.Reader) (*History, error) {
 	h := &History{
-		faults: map[uint32]*occurrence{}, faultCalls: map[uint32]int64{}, played: map[uint8]*playedSegment{}, strangers: map[uint64]struct{}{},
+		faults: map[uint32]*occurrence{}, faultCalls: map[uint32]int64{}, faultLanes: map[uint32]uint32{}, limited: map[uint32]limited{}, played: map[uint8]*playedSegment{}, strangers: map[uint64]struct{}{},
 		firstDue: math.MaxInt64,
 	}
 	src := sourceOf(r)
@@ -112,6 +116,7 @@ func fold(r io.Reader) (*History, error) {
 	h.measureOrder()
 	h.names.resolve(src, h.wanted())
 	h.dist = h.measure()
+	h.measureLanes()
 	return h, nil
 }
 

@@ -241,7 +241,7 @@ func TestDescriptions(t *testing.T) {
 	}
 	h := wholeHistory()
 	h.header.Expect = ledger.Expect{Delivered: true, DeadLettersAccounted: new(0), Availability: 1, Recovery: 1, Latency: []ledger.LatencyLimit{{Of: "ack", Percentile: 99.9}},
-		Ordered: true, DebounceFinal: true, DebounceBounds: &ledger.DebounceBounds{}}
+		Ordered: true, DebounceFinal: true, DebounceBounds: &ledger.DebounceBounds{}, LaneIsolation: &ledger.LaneIsolation{Times: 2}, RateLimit: new(0.05)}
 	h.faults = map[uint32]*occurrence{0: {}}
 	h.counts.Events = 1
 	asked := map[string]bool{}

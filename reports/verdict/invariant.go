@@ -37,6 +37,8 @@ func Invariants() []Description {
 		{"ordered", false, "the effects of one resource never go back in version"},
 		{"debounce-final", false, "for types of which only the latest matters, the last effect of a resource is that of its highest acked version"},
 		{"debounce-bounds", false, "for such types, an effect comes after the quiet window or the longest wait, and no later than that and some slack"},
+		{"lane-isolation", false, "while a fault of the downstream holds up one lane, the p99 effect latency of every other lane is at most so many times its own before"},
+		{"rate-limit-respected", false, "a downstream that enforces a limit was called beyond it by no more than the given share of what it let through"},
 		{"availability", false, "the share of attempts of genuine deliveries that succeeded reaches the limit"},
 		{"recovery", false, "from the last heal until no backlog was left took no longer than the limit"},
 		{"latency", false, "a percentile of ack or effect latency in gated segments, measured from the due time, is within its limit"},
@@ -63,6 +65,12 @@ func invariantsOf(h *History) []Invariant {
 	}
 	if x.DebounceBounds != nil {
 		list = append(list, debounceBounds{*x.DebounceBounds})
+	}
+	if x.LaneIsolation != nil {
+		list = append(list, laneIsolation{*x.LaneIsolation})
+	}
+	if x.RateLimit != nil {
+		list = append(list, rateLimitRespected{most: *x.RateLimit})
 	}
 	if x.Availability != 0 {
 		list = append(list, availability{least: x.Availability})

@@ -303,6 +303,17 @@ var exercisedFixtures = []fixture{
 		b.put(ledger.Call{At: 60 * ms, Event: 1, Outcome: ledger.Throttled, Fault: 2})
 		b.put(ledger.Fault{Number: 3, Step: 3, Side: ledger.Broker, Phase: ledger.NotApplicable, Name: "broker.kill", Note: "embedded"})
 	}, verdict.Pass, "3 of 3 faults done, 1 fault not exercised", nil},
+	{"faults-exercised", "all are required", func(b *book) {
+		b.header.Expect.RequireFaults = true
+		b.good(20)
+		b.fault(0, ledger.Worker, 10*ms, 100*ms)
+		b.put(ledger.Fault{Number: 1, Step: 1, Side: ledger.Broker, Phase: ledger.NotApplicable, Name: "broker.kill", Note: "embedded"})
+	}, verdict.Unknown, "1 of 1 fault done, 1 fault not exercised", []string{"broker.kill: not-applicable (embedded)"}},
+	{"faults-exercised", "all are required, and were exercised", func(b *book) {
+		b.header.Expect.RequireFaults = true
+		b.good(20)
+		b.fault(0, ledger.Worker, 10*ms, 100*ms)
+	}, verdict.Pass, "1 of 1 fault done", nil},
 	{"faults-exercised", "one repetition met is enough", func(b *book) {
 		b.good(20)
 		for i, at := range []time.Duration{50 * ms, 50 * s} {
@@ -379,7 +390,7 @@ func TestInvariantFixtures(t *testing.T) {
 
 func fixtures() []fixture {
 	var all []fixture
-	for _, list := range [][]fixture{lossFixtures, wholeFixtures, deadFixtures, recoveryFixtures, exercisedFixtures, latencyFixtures, orderFixtures} {
+	for _, list := range [][]fixture{lossFixtures, wholeFixtures, deadFixtures, recoveryFixtures, exercisedFixtures, latencyFixtures, orderFixtures, laneFixtures, rateFixtures} {
 		all = append(all, list...)
 	}
 	return all

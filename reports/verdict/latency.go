@@ -172,6 +172,16 @@ func (h *History) settleLateness(d *distributions) {
 	}
 }
 
+// latest is the greatest lateness in gated segments, in microseconds.
+func (d *distributions) latest() (us int64) {
+	for _, r := range d.lateBy {
+		if r != nil {
+			us = max(us, r.max)
+		}
+	}
+	return us
+}
+
 // notes are the remarks that the distributions owe their reader.
 func (d *distributions) notes() []string {
 	clamped := d.ack.clamped + d.ackAll.clamped + d.effect.clamped + d.service.clamped + d.lag.clamped

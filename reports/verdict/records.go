@@ -16,9 +16,15 @@ type event struct {
 	resource uint32
 	version  uint32
 	provider uint8
-	flags    ledger.EventFlags
-	marks    eventMarks
+	// flags has the event's lane in the bits that the flags leave.
+	flags ledger.EventFlags
+	marks eventMarks
 }
+
+// laneShift is where the lane begins in an event's flags.
+const laneShift = 3
+
+func (e *event) lane() uint8 { return uint8(e.flags >> laneShift) }
 
 // eventMarks is what happened to an event.
 type eventMarks uint16
