@@ -99,7 +99,7 @@ type Lease struct {
 	// grows with each lease of the job).
 	ID    int64
 	Token int64
-	// Attempt counts leases of this job from 1, crashes included.
+	// Attempt counts leases of this job from 1, crashes included. After a Redrive or a Replay it begins at 1 again; Token does not.
 	Attempt  int
 	Deadline time.Time
 }
@@ -180,8 +180,12 @@ type Depther interface {
 type Depth struct {
 	// Waiting are jobs not leased (due or delayed), Leased those out with a worker, Dead the dead letters, Done the finished ones still kept.
 	Waiting, Leased, Dead, Done int64
+	// Expired are the finished ones that are kept no longer, so that Done + Expired only grows; 0 where the backend does not tell.
+	Expired int64
 	// Oldest is how long the oldest due job has waited since it was due, 0 without one.
 	Oldest time.Duration
+	// Held is for how long the job has been leased that is so longest, its lease prolonged again and again; 0 without one, or where the backend does not tell.
+	Held time.Duration
 	// Lanes is the same for each lane that ever had a job, by name.
 	Lanes []LaneDepth
 }
@@ -190,7 +194,8 @@ type Depth struct {
 type LaneDepth struct {
 	Lane                        string
 	Waiting, Leased, Dead, Done int64
-	Oldest                      time.Duration
+	Expired                     int64
+	Oldest, Held                time.Duration
 }
 
 // DeadLister is a queue that can show its dead letters (optional).
@@ -202,7 +207,7 @@ type DeadLister interface {
 // DeadLetter is a job that nobody will work on unless it is redriven. It is never trimmed silently.
 type DeadLetter struct {
 	Job
-	// Reason is why, Attempts how many leases it had, At when it was given up.
+	// Reason is why, Attempts how many leases it had since it was last begun anew, At when it was given up.
 	Reason   string
 	Attempts int
 	At       time.Time
@@ -230,8 +235,12 @@ type Claims struct {
 	DedupWindow time.Duration
 	// Delay: Retry(after) is honoured to within DelayAccuracy.
 	DelayAccuracy time.Duration
+	// Unordered: a job may be received before one that was enqueued earlier and is due. It is never kept back for good by that.
+	Unordered bool
 	// Debounce: jobs may have a Debounce.
 	Debounce bool
+	// SharedLimit: the queue is a Limiter. With any other, workers divide a rate among themselves.
+	SharedLimit bool
 	// MaxPayload is the largest payload in bytes that Enqueue takes; a larger one gets ErrTooLarge.
 	MaxPayload int
 	// Settings are the values that matter for durability and speed, for the report (synchronous=FULL).
