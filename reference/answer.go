@@ -25,9 +25,8 @@ const (
 const retryAfter = "1"
 
 func answer(w http.ResponseWriter, status int, body string) {
-	h := w.Header()
-	h.Set("Content-Type", "application/json")
-	h.Set("X-Content-Type-Options", "nosniff")
+	h, values := w.Header(), []string{"application/json", "nosniff"}
+	h["Content-Type"], h["X-Content-Type-Options"] = values[:1:1], values[1:]
 	w.WriteHeader(status)
 	_, _ = io.WriteString(w, body) // The sender is gone if this fails; it will try again.
 }
@@ -107,18 +106,17 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, erro
 	if size > limit {
 		return nil, errTooLarge
 	}
-	src := http.MaxBytesReader(w, r.Body, limit)
 	if size < 0 {
-		return readGrowing(src, make([]byte, 0, firstRead), limit+1)
+		return readGrowing(http.MaxBytesReader(w, r.Body, limit), make([]byte, 0, firstRead), limit+1)
 	}
-	if size <= firstRead {
+	if size <= firstRead { // a body that says its size has no more than that
 		body := make([]byte, size)
-		if _, err := io.ReadFull(src, body); err != nil {
+		if _, err := io.ReadFull(r.Body, body); err != nil {
 			return nil, bodyError(err)
 		}
 		return body, nil
 	}
-	return readGrowing(src, make([]byte, 0, firstRead), size)
+	return readGrowing(r.Body, make([]byte, 0, firstRead), size)
 }
 
 // readGrowing reads until the source ends or size bytes are there, and doubles the memory whenever it is full.

@@ -38,9 +38,10 @@ type SinkConfig struct {
 // One Handle is at most one request on the wire. Whether to try again is decided by the worker alone, where the attempt is
 // counted, spaced and kept in the queue; a client that resends behind its back would double every effect of a downstream without idempotency keys.
 type SinkHandler struct {
-	client  *http.Client
-	base    string
-	timeout time.Duration
+	transport *http.Transport
+	base      string
+	user      *url.Userinfo // of the URL; nil for none
+	timeout   time.Duration
 }
 
 // NewSinkHandler checks the configuration and makes the handler.
@@ -60,17 +61,13 @@ func NewSinkHandler(cfg SinkConfig) (*SinkHandler, error) {
 		MaxIdleConnsPerHost: idle, // The default of 2 would open and close a connection for nearly every call of a busy worker.
 		IdleConnTimeout:     30 * time.Second,
 		TLSHandshakeTimeout: 5 * time.Second,
+		DisableCompression:  true, // What it says is short, and mostly thrown away.
 	}
-	return &SinkHandler{
-		// A redirect is a second request, and would turn the POST into a GET.
-		client:  &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
-		base:    strings.TrimSuffix(cfg.URL, "/"),
-		timeout: orDefault(cfg.Timeout, DefaultCallTimeout),
-	}, nil
+	return &SinkHandler{transport: transport, base: strings.TrimSuffix(cfg.URL, "/"), user: base.User, timeout: orDefault(cfg.Timeout, DefaultCallTimeout)}, nil
 }
 
 // Close closes idle connections. Calls under way are not touched.
-func (s *SinkHandler) Close() { s.client.CloseIdleConnections() }
+func (s *SinkHandler) Close() { s.transport.CloseIdleConnections() }
 
 // effectNote is the body of a call.
 type effectNote struct {
@@ -92,15 +89,21 @@ func (s *SinkHandler) call(ctx context.Context, lease queue.Lease, step Step) er
 	if err != nil {
 		return Permanent(fmt.Errorf("call downstream: %w", withoutURL(err)))
 	}
-	resp, err := s.client.Do(req)
+	// Not by an http.Client, which copies the request to be able to follow a redirect. A redirect is a second request, and would turn the POST into a GET.
+	resp, err := s.transport.RoundTrip(req)
 	if err != nil {
 		return fmt.Errorf("call downstream: %w", withoutURL(err))
 	}
 	defer func() { _ = resp.Body.Close() }() // There is nothing to lose in it.
-	said, _ := io.ReadAll(io.LimitReader(resp.Body, maxSaid))
+	var said []byte
+	if !success(resp.StatusCode) {
+		said, _ = io.ReadAll(io.LimitReader(resp.Body, maxSaid))
+	}
 	_, _ = io.CopyN(io.Discard, resp.Body, maxDrain) // Read to its end, so that the connection can be used again.
 	return classify(resp, said)
 }
+
+func success(status int) bool { return status >= 200 && status < 300 }
 
 // maxSaid is how much of an answer is kept as the reason of a failure; maxDrain how much more is read to save the connection.
 const (
@@ -125,9 +128,14 @@ func (s *SinkHandler) request(ctx context.Context, lease queue.Lease, step Step)
 	// net/http sends a request again by itself when a reused connection turns out to be closed, and an Idempotency-Key tells it that it may. It cannot
 	// without GetBody: a body that was begun is not repeatable then.
 	req.GetBody = nil
-	req.Header.Set("Content-Type", "application/json")
+	values := []string{"application/json", headerValue(key)}
+	req.Header["Content-Type"] = values[:1:1]
 	if !step.Upsert {
-		req.Header.Set("Idempotency-Key", headerValue(key))
+		req.Header["Idempotency-Key"] = values[1:]
+	}
+	if s.user != nil {
+		password, _ := s.user.Password()
+		req.SetBasicAuth(s.user.Username(), password)
 	}
 	return req, nil
 }
@@ -175,7 +183,7 @@ const (
 //	anything else            again
 func classify(resp *http.Response, said []byte) error {
 	status := resp.StatusCode
-	if status >= 200 && status < 300 {
+	if success(status) {
 		return nil
 	}
 	err := fmt.Errorf("downstream answered %d: %q", status, bytes.TrimSpace(said))

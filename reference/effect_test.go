@@ -244,3 +244,19 @@ func TestNewSinkHandlerRefuses(t *testing.T) {
 		}
 	}
 }
+
+// TestSinkHandlerKnowsUser: name and password in the URL are sent as any client of HTTP would.
+func TestSinkHandlerKnowsUser(t *testing.T) {
+	got := make(chan string, 1)
+	srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		name, password, _ := r.BasicAuth()
+		got <- name + " " + password
+	}))
+	defer srv.Close()
+	if err := newTestSink(t, strings.Replace(srv.URL, "http://", "http://me:s%20t@", 1), 0).Handle(t.Context(), effectLease("evt_1")); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := <-got, "me s t"; got != want {
+		t.Errorf("got user and password %q, want %q", got, want)
+	}
+}

@@ -110,6 +110,7 @@ var (
 	errFormType   = &refusal{http.StatusUnsupportedMediaType, "content type must be application/x-www-form-urlencoded"}
 	errOtherType  = &refusal{http.StatusUnsupportedMediaType, "content type is not that of the provider"}
 	errEncoding   = &refusal{http.StatusUnsupportedMediaType, "content encoding is not supported"}
+	errSender     = &refusal{http.StatusServiceUnavailable, "you send too often, try again"}
 	errBusy       = &refusal{http.StatusServiceUnavailable, "too many requests are waiting, try again"}
 	errQueue      = &refusal{http.StatusServiceUnavailable, "event could not be stored, try again"}
 	errInternal   = &refusal{http.StatusInternalServerError, "internal error"}

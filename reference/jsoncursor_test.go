@@ -101,3 +101,20 @@ func jsonSeeds() []string {
 		`[]`, `[`, `[1`, `[1,`, `[1,]`, `[,]`, `[1 2]`, `[]]`, `[1]x`, `{}`, `{`, `{"a"`, `{"a":`, `{"a":1`, `{"a":1,`, `{"a":1,}`, `{a:1}`, `{"a" 1}`, `{"a":1}}`, `{"a":{"b":[{"c":[]}]}}`, `{"":""}`, `{"a":1,"a":2}`, "\ufeff{}", ` [ 1 , { "a" : [ ] } ] `,
 	}
 }
+
+// TestPlainEnd: every byte that means something in a string is found wherever it stands, and none that does not is taken for one.
+func TestPlainEnd(t *testing.T) {
+	for b := range 256 {
+		special := b < ' ' || b == '"' || b == '\\'
+		for at := range 24 {
+			text := []byte("\x7f\x80\xff plain, and long enough")[:24]
+			text[at] = byte(b)
+			if got := plainEnd(text, 0); special && got != at || !special && got != len(text) {
+				t.Errorf("byte %#x at %d of %d: got %d", b, at, len(text), got)
+			}
+			if got := plainEnd(text[:7], 0); got != 0 {
+				t.Errorf("less than eight bytes are left to whoever asks: got %d", got)
+			}
+		}
+	}
+}

@@ -19,6 +19,9 @@ type LaneRule struct {
 	Lane string
 }
 
+// Check refuses a rule that cannot be meant, as NewReceiver does.
+func (r LaneRule) Check() error { return r.check() }
+
 // check refuses a rule that cannot be meant.
 func (r LaneRule) check() error {
 	switch {
@@ -78,6 +81,9 @@ type DebounceRule struct {
 	// Debounce says how; its zero value is refused.
 	Debounce queue.Debounce
 }
+
+// Check refuses a rule that cannot be meant, as NewReceiver does.
+func (r DebounceRule) Check() error { return r.check() }
 
 func (r DebounceRule) check() error {
 	if r.Debounce == (queue.Debounce{}) {

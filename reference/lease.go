@@ -8,18 +8,20 @@ import (
 	"sync"
 	"time"
 
+	"floodproof/reference/crashpoint"
 	"floodproof/reference/queue"
 )
 
 // work takes one lease from its start to its end.
 func (r *workerRun) work(lease queue.Lease) {
+	r.worker.Crash.At(crashpoint.AfterClaim)
 	if left := r.gate.left(); left > 0 {
 		// The gate was closed while Receive was waiting. Calling all the same would only be refused.
 		r.counters.throttled.Add(1)
 		r.settle(lease, queue.Retry(r.policy.spread(lease, left), "the downstream asked to wait"))
 		return
 	}
-	if r.policy.unsurvivable(lease, time.Now()) {
+	if r.policy.unsurvivable(lease, r.now()) {
 		outcome := queue.Dead(fmt.Sprintf("given up after %d attempts, the last of which did not end", lease.Attempt-1))
 		r.note(lease, outcome, nil)
 		r.settle(lease, outcome)
@@ -43,8 +45,11 @@ func (r *workerRun) conclude(h *holding, err error) {
 		r.log.Debug("lease ended before its handler", "provider", lease.Provider, "event", lease.EventID, "attempt", lease.Attempt, "err", err)
 		return
 	}
-	outcome := r.policy.decide(lease, err, time.Now(), r.handling.Err() != nil)
+	outcome := r.policy.decide(lease, err, r.now(), r.handling.Err() != nil)
 	r.note(lease, outcome, err)
+	if outcome.IsDone() {
+		r.worker.Crash.At(crashpoint.BeforeSettle)
+	}
 	r.settle(lease, outcome)
 }
 
@@ -169,7 +174,7 @@ func (r *workerRun) settle(lease queue.Lease, outcome queue.Outcome) {
 		err := r.queue.Settle(ctx, lease, outcome)
 		switch {
 		case err == nil:
-			r.settled(outcome)
+			r.settled(lease, outcome)
 			return
 		case errors.Is(err, queue.ErrLeaseLost):
 			r.counters.lost.Add(1)
@@ -184,13 +189,17 @@ func (r *workerRun) settle(lease queue.Lease, outcome queue.Outcome) {
 	}
 }
 
-func (r *workerRun) settled(outcome queue.Outcome) {
+func (r *workerRun) settled(lease queue.Lease, outcome queue.Outcome) {
 	switch {
 	case outcome.IsDone():
+		r.worker.Crash.At(crashpoint.AfterSettle)
 		r.counters.done.Add(1)
 	case outcome.IsRetry():
 		r.counters.retried.Add(1)
 	case outcome.IsDead():
 		r.counters.dead.Add(1)
+		if r.worker.OnDead != nil {
+			r.worker.OnDead(lease, outcome.Reason())
+		}
 	}
 }

@@ -7,9 +7,11 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
+	"floodproof/reference/crashpoint"
 	"floodproof/reference/queue"
 )
 
@@ -47,8 +49,12 @@ type ReceiverConfig struct {
 	// EnqueueTimeout bounds one Enqueue. 0: DefaultEnqueueTimeout, which leaves a second of the five that Shopify waits
 	// (https://shopify.dev/docs/apps/build/webhooks/subscribe/https, read November 2026).
 	EnqueueTimeout time.Duration
+	// Senders bounds how often one sender may come. The zero value: as often as it likes.
+	Senders SenderLimit
 	// Logger hears of refusals (debug) and of a queue that fails (warn). It never gets a secret, a signature or a body. Nil: nothing is logged.
 	Logger *slog.Logger
+	// Crash is told of the points of a receiver. Nil, as in use: nothing.
+	Crash crashpoint.Hook
 	// Now is the clock that signatures are checked against and jobs are stamped with. Nil: time.Now.
 	Now func() time.Time
 }
@@ -81,6 +87,7 @@ type Receiver struct {
 	waiting   chan struct{}
 	cfg       ReceiverConfig
 	window    window
+	senders   *senders
 }
 
 // endpoint is one provider, ready to receive.
@@ -105,6 +112,7 @@ func NewReceiver(cfg ReceiverConfig) (*Receiver, error) {
 		cfg:       cfg,
 	}
 	rc.probe = newProbe(cfg.Queue)
+	rc.senders = newSenders(cfg.Senders)
 	rc.cfg.Providers = nil // The secrets live in the keyrings from here on.
 	rc.mux.HandleFunc("/webhooks/{provider}", rc.serveWebhook)
 	rc.mux.HandleFunc("/healthz", rc.serveHealth)
@@ -121,6 +129,9 @@ func (cfg ReceiverConfig) complete() (ReceiverConfig, error) {
 	}
 	if cfg.Tolerance < 0 || cfg.FutureTolerance < 0 || cfg.MaxWaiting < 0 || cfg.EnqueueTimeout < 0 {
 		faults = append(faults, errors.New("tolerances, MaxWaiting and EnqueueTimeout must not be negative; leave them 0 for the default"))
+	}
+	if err := cfg.Senders.check(); err != nil {
+		faults = append(faults, err)
 	}
 	for i, rule := range cfg.Lanes {
 		if err := rule.check(); err != nil {
@@ -202,6 +213,10 @@ func (rc *Receiver) serveWebhook(w http.ResponseWriter, r *http.Request) {
 		rc.refuse(w, r, errProvider)
 		return
 	}
+	if !rc.senders.admit(r.RemoteAddr, ep.name) {
+		rc.refuse(w, r, notNow(errSender, ep.hook))
+		return
+	}
 	err := rc.accept(w, r, ep)
 	if text, ok := errors.AsType[greeting](err); ok {
 		answer(w, http.StatusOK, string(text))
@@ -211,7 +226,19 @@ func (rc *Receiver) serveWebhook(w http.ResponseWriter, r *http.Request) {
 		rc.refuse(w, r, notNow(err, ep.hook))
 		return
 	}
+	rc.acknowledge(w)
+}
+
+// acknowledge answers success. Where a crash behind the answer is possible, it must have left before; it looks the same.
+func (rc *Receiver) acknowledge(w http.ResponseWriter) {
+	if rc.cfg.Crash == nil {
+		answer(w, http.StatusOK, answerQueued)
+		return
+	}
+	w.Header().Set("Content-Length", strconv.Itoa(len(answerQueued)))
 	answer(w, http.StatusOK, answerQueued)
+	_ = http.NewResponseController(w).Flush() // one that cannot has sent nothing, and its sender comes again
+	rc.cfg.Crash.At(crashpoint.AfterAnswer)
 }
 
 // accept returns nil only when every event of the request is durable in the queue. A greeting is answered with its text and carries no event.
@@ -262,8 +289,10 @@ func (rc *Receiver) enqueue(ctx context.Context, jobs []queue.Job) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, rc.cfg.EnqueueTimeout)
 	defer cancel()
+	rc.cfg.Crash.At(crashpoint.BeforeEnqueue)
 	switch err := rc.queue.Enqueue(ctx, jobs...); {
 	case err == nil:
+		rc.cfg.Crash.At(crashpoint.AfterEnqueue)
 		return nil
 	case errors.Is(err, queue.ErrTooLarge):
 		return errTooLarge

@@ -81,7 +81,7 @@ func NewStepHandler(sink *SinkHandler, q queue.Queue, steps []Step) (*StepHandle
 // Handle does what is left to do.
 func (h *StepHandler) Handle(ctx context.Context, lease queue.Lease) error {
 	var finished []string
-	if lease.Attempt > 1 { // before, there cannot be any
+	if lease.Attempt > 1 || lease.Token > 1 { // before, there cannot be any; attempts begin anew when somebody redrives the job, tokens do not
 		var err error
 		if finished, err = h.Notes.Steps(ctx, lease); err != nil {
 			return err

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"floodproof/reference/crashpoint"
 	"floodproof/reference/queue"
 )
 
@@ -57,6 +58,13 @@ type Worker struct {
 	Grace time.Duration
 	// Seed feeds the jitter; the same seed gives the same waits for the same jobs.
 	Seed uint64
+	// Crash is told of the points of a worker. Nil, as in use: nothing.
+	Crash crashpoint.Hook
+	// OnDead is told of each job that became a dead letter, after the queue has it as one, and why. It is called by whoever worked on the job and must not block. A crash in
+	// between skips it: what must know of every letter reads the queue's list. Nil: nobody is told.
+	OnDead func(lease queue.Lease, reason string)
+	// Now is the clock by which the age of a job is told. Nil: time.Now. How long a lease has left does not depend on it.
+	Now func() time.Time
 	// Logger hears of dead letters, panics, and a queue that fails. Nil: nothing is logged.
 	Logger *slog.Logger
 
@@ -116,6 +124,7 @@ type workerRun struct {
 	gate     gate
 	grace    time.Duration
 	log      *slog.Logger
+	now      func() time.Time
 	counters *counters
 
 	// free holds one token for each free slot.
@@ -144,6 +153,9 @@ func newWorkerRun(ctx context.Context, w *Worker) *workerRun {
 	r.extender, _ = w.Queue.(queue.Extender)
 	if r.log == nil {
 		r.log = slog.New(slog.DiscardHandler)
+	}
+	if r.now = w.Now; r.now == nil {
+		r.now = time.Now
 	}
 	for range cap(r.free) {
 		r.free <- struct{}{}

@@ -15,6 +15,7 @@ type depth struct {
 	queue            queue.Depther
 	known            map[string]bool
 	jobs, oldest, up *prometheus.Desc
+	held, expired    *prometheus.Desc
 }
 
 // depthTimeout is how long the queue may take to answer, well below the ten seconds that Prometheus waits for a scrape by default
@@ -23,11 +24,13 @@ const depthTimeout = 3 * time.Second
 
 func newDepth(q queue.Depther, lanes []string) *depth {
 	d := &depth{
-		queue:  q,
-		known:  map[string]bool{"": true},
-		jobs:   prometheus.NewDesc("floodproof_queue_jobs", "Jobs in the queue.", []string{"lane", "state"}, nil),
-		oldest: prometheus.NewDesc("floodproof_queue_oldest_seconds", "How long the oldest due job has waited since it was due.", []string{"lane"}, nil),
-		up:     prometheus.NewDesc("floodproof_queue_up", "1 if the queue answered, else 0.", nil, nil),
+		queue:   q,
+		known:   map[string]bool{"": true},
+		jobs:    prometheus.NewDesc("floodproof_queue_jobs", "Jobs in the queue.", []string{"lane", "state"}, nil),
+		oldest:  prometheus.NewDesc("floodproof_queue_oldest_seconds", "How long the oldest due job has waited since it was due.", []string{"lane"}, nil),
+		held:    prometheus.NewDesc("floodproof_queue_held_seconds", "How long the job that is leased longest has been.", []string{"lane"}, nil),
+		expired: prometheus.NewDesc("floodproof_queue_expired_total", "Finished jobs that were deleted because of their age.", []string{"lane"}, nil),
+		up:      prometheus.NewDesc("floodproof_queue_up", "1 if the queue answered, else 0.", nil, nil),
 	}
 	for _, name := range lanes {
 		d.known[name] = true
@@ -39,6 +42,8 @@ func newDepth(q queue.Depther, lanes []string) *depth {
 func (d *depth) Describe(ch chan<- *prometheus.Desc) {
 	ch <- d.jobs
 	ch <- d.oldest
+	ch <- d.held
+	ch <- d.expired
 	ch <- d.up
 }
 
@@ -57,6 +62,8 @@ func (d *depth) Collect(ch chan<- prometheus.Metric) {
 			ch <- prometheus.MustNewConstMetric(d.jobs, prometheus.GaugeValue, float64(n), name, state)
 		}
 		ch <- prometheus.MustNewConstMetric(d.oldest, prometheus.GaugeValue, lane.Oldest.Seconds(), name)
+		ch <- prometheus.MustNewConstMetric(d.held, prometheus.GaugeValue, lane.Held.Seconds(), name)
+		ch <- prometheus.MustNewConstMetric(d.expired, prometheus.CounterValue, float64(lane.Expired), name)
 	}
 }
 
@@ -67,7 +74,7 @@ func (d *depth) lanes(now queue.Depth) map[string]queue.LaneDepth {
 		all[laneLabel(name)] = queue.LaneDepth{}
 	}
 	if len(now.Lanes) == 0 { // a queue that knows no lanes
-		all[DefaultLane] = queue.LaneDepth{Waiting: now.Waiting, Leased: now.Leased, Dead: now.Dead, Done: now.Done, Oldest: now.Oldest}
+		all[DefaultLane] = queue.LaneDepth{Waiting: now.Waiting, Leased: now.Leased, Dead: now.Dead, Done: now.Done, Expired: now.Expired, Oldest: now.Oldest, Held: now.Held}
 	}
 	for _, lane := range now.Lanes {
 		label := Other
@@ -76,7 +83,8 @@ func (d *depth) lanes(now queue.Depth) map[string]queue.LaneDepth {
 		}
 		sum := all[label]
 		sum.Waiting, sum.Leased, sum.Dead, sum.Done = sum.Waiting+lane.Waiting, sum.Leased+lane.Leased, sum.Dead+lane.Dead, sum.Done+lane.Done
-		sum.Oldest = max(sum.Oldest, lane.Oldest)
+		sum.Expired += lane.Expired
+		sum.Oldest, sum.Held = max(sum.Oldest, lane.Oldest), max(sum.Held, lane.Held)
 		all[label] = sum
 	}
 	return all

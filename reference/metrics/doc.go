@@ -5,6 +5,8 @@
 //
 //	floodproof_queue_jobs{lane,state}                      gauge      state: waiting, leased, dead, done
 //	floodproof_queue_oldest_seconds{lane}                  gauge      how long the oldest due job waits: the first sign of trouble
+//	floodproof_queue_held_seconds{lane}                    gauge      how long the job in hand longest is: a handler that never ends, its lease prolonged again and again
+//	floodproof_queue_expired_total{lane}                   counter    done jobs that retention deleted; done + expired only grows
 //	floodproof_queue_up                                    gauge      0 while the queue does not answer; its other signals are then absent, not 0
 //	floodproof_worker_jobs_total{worker,lane,outcome}      counter    outcome: done, retried, dead, lease_lost, unsettled
 //	floodproof_worker_in_flight{worker,lane}               gauge      jobs in hand

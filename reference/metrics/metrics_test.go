@@ -58,6 +58,7 @@ func TestQueueAndWorkers(t *testing.T) {
 	m := newMetrics(t, metrics.Config{
 		Queue: fixed{depth: queue.Depth{Lanes: []queue.LaneDepth{
 			{Lane: "", Waiting: 5, Leased: 2, Dead: 1, Done: 90, Oldest: 1500 * time.Millisecond},
+			{Lane: "orders", Expired: 7, Held: 90 * time.Second},
 			{Lane: "gone", Waiting: 3, Oldest: time.Second},
 			{Lane: "gone too", Waiting: 4, Oldest: 2 * time.Second},
 		}}},
@@ -67,6 +68,12 @@ func TestQueueAndWorkers(t *testing.T) {
 		}}},
 	})
 	want := []string{
+		`floodproof_queue_expired_total{lane="default"} 0`,
+		`floodproof_queue_expired_total{lane="orders"} 7`,
+		`floodproof_queue_expired_total{lane="other"} 0`,
+		`floodproof_queue_held_seconds{lane="default"} 0`,
+		`floodproof_queue_held_seconds{lane="orders"} 90`,
+		`floodproof_queue_held_seconds{lane="other"} 0`,
 		`floodproof_queue_jobs{lane="default",state="dead"} 1`,
 		`floodproof_queue_jobs{lane="default",state="done"} 90`,
 		`floodproof_queue_jobs{lane="default",state="leased"} 2`,
