@@ -62,6 +62,18 @@ func (a *args) word(name string, choices ...string) string {
 	return w
 }
 
+// events reads which events are meant, "shopify/orders/*"; all of them, "*/*", is empty.
+func (a *args) events(name string) string {
+	text := a.values[name].Text
+	if provider, kind, ok := strings.Cut(text, "/"); !ok || provider == "" || kind == "" {
+		a.refuse(name, "is %q, must be a provider and a type, such as shopify/orders/*", text)
+	}
+	if text == "*/*" {
+		return ""
+	}
+	return text
+}
+
 // parseDefault reads a default in the notation of scenarios.
 func parseDefault(p Param) (Value, error) {
 	switch p.Kind {

@@ -73,6 +73,7 @@ type Deps struct {
 	Fleet      Fleet
 	Downstream Downstream
 	Holder     Holder
+	Flooder    Flooder
 	// Rand seeds a generator for each fault while New runs and is not kept: the choices of one fault do not depend on how another one is
 	// timed. Faults are therefore made in the scenario's order, by one goroutine. It is never nil.
 	Rand *rand.Rand
@@ -89,18 +90,35 @@ func (k Kind) Check(p Params) error {
 // Catalog lists every fault, sorted by name. The slice is the caller's.
 func Catalog() []Kind {
 	kinds := []Kind{
+		brokerFailoverKind(),
 		brokerKillKind(),
 		powerCutKind(),
+		diskFullKind(),
+		slowFsyncKind(),
+		fsyncErrorKind(),
 		downstreamOutageKind(),
 		downstreamResetKind(),
 		downstreamThrottleKind(),
+		downstreamSlowKind(),
+		downstreamHangKind(),
+		downstreamRateLimitKind(),
+		downstreamPoisonTypeKind(),
+		forgedFloodKind(),
 		queueHoldKind(),
 		receiverKillKind(),
 		workerKillKind(),
 		workerKillAtEffectKind(),
 	}
 	kinds = append(kinds, pauseKinds()...)
+	kinds = append(kinds, terminateKinds()...)
+	kinds = append(kinds, rollingRestartKinds()...)
+	kinds = append(kinds, crashKinds()...)
+	kinds = append(kinds, starveKinds()...)
+	kinds = append(kinds, outOfMemoryKinds()...)
+	kinds = append(kinds, brokerExhaustKinds()...)
+	kinds = append(kinds, clockKinds()...)
 	kinds = append(kinds, netKinds()...)
+	kinds = append(kinds, netPartitionKind())
 	slices.SortFunc(kinds, func(a, b Kind) int { return strings.Compare(a.Name, b.Name) })
 	return kinds
 }
@@ -130,6 +148,9 @@ type spec struct {
 	build func(*args, Deps) Fault
 }
 
+// claimant is a fault as one that claims processes. It has a size, so that no two have the same address.
+type claimant struct{ _ byte }
+
 // need is what a fault acts on.
 type need uint8
 
@@ -137,6 +158,7 @@ const (
 	needsFleet need = 1 << iota
 	needsDownstream
 	needsHolder
+	needsFlooder
 	// needsBroker is known before the run: a broker is there or not, while receivers and workers come with the start.
 	needsBroker
 )
@@ -148,6 +170,9 @@ func (s spec) kind() Kind {
 		a, err := newArgs(k, given)
 		if err != nil {
 			return nil, err
+		}
+		if c, ok := deps.Fleet.(Claims); ok {
+			deps.Fleet = c.For(new(claimant))
 		}
 		fault := s.build(a, deps)
 		if err := errors.Join(a.errs...); err != nil {
@@ -171,6 +196,8 @@ func (n need) check(d Deps) error {
 		return fmt.Errorf("needs the recording downstream: %w", ErrNotApplicable)
 	case n&needsHolder != 0 && d.Holder == nil:
 		return fmt.Errorf("needs a queue whose writes can be held: %w", ErrNotApplicable)
+	case n&needsFlooder != 0 && d.Flooder == nil:
+		return fmt.Errorf("needs somebody who can send forgeries: %w", ErrNotApplicable)
 	case d.Rand == nil:
 		return errors.New("make the fault: no random generator was given")
 	}

@@ -37,9 +37,18 @@ type Pauser interface {
 	Resume(ctx context.Context) error
 }
 
-// Fleet finds processes by role: "receiver", "worker", and "broker" where the queue is a server of the run's own.
+// Fleet finds processes by role: "receiver", "worker", and "broker" where the queue is a server of the run's own; "disk" are those that have files on the queue's
+// disk, which is that server, or with an embedded queue everybody.
 type Fleet interface {
 	Processes(role string) []Process
+}
+
+// Claims is a fleet that knows who holds which of its processes dead or paused (optional). Without it the heal of one fault starts what another one, at the same time, still
+// wants dead.
+type Claims interface {
+	// For is the same fleet for one fault: its processes are started only when nobody who has killed them has yet to start them, and go on when nobody who has paused them has
+	// yet to let them. What was never killed or paused through it may be started or resumed through it all the same, under that rule.
+	For(owner any) Fleet
 }
 
 // Holder can make all writes to the queue wait.
@@ -52,6 +61,20 @@ type Holder interface {
 type Downstream interface {
 	// Misbehave puts a misbehaviour in place and returns what removes it. Several may be in place; the first that applies to a call acts.
 	Misbehave(Misbehaviour) (restore func())
+}
+
+// Flooder sends forged deliveries to the pipeline.
+type Flooder interface {
+	// Flood begins a flood, which goes on until stop is called: stop returns when nothing of it is under way any more. It refuses providers that are not in the run.
+	Flood(ctx context.Context, f Flood) (stop func(context.Context) error, err error)
+}
+
+// Flood is who forges, and how many.
+type Flood struct {
+	// Provider is the one whose deliveries are forged.
+	Provider string
+	// Rate is how many are sent in a second.
+	Rate int
 }
 
 // Moment is when a misbehaviour acts on a call.
@@ -74,6 +97,8 @@ const (
 	Reset
 	// Hang answers nothing until the caller leaves or the misbehaviour is removed; the call then ends with a reset.
 	Hang
+	// Slow takes its time, Misbehaviour.Delay, and then does what it would have done. Moment means nothing. A caller that leaves meanwhile has changed nothing.
+	Slow
 )
 
 // Misbehaviour is what the downstream does to some of its calls. GET calls are spared.
@@ -84,11 +109,19 @@ type Misbehaviour struct {
 	Share float64
 	// Times bounds how many calls it touches, 0 is no bound.
 	Times int
+	// Events are those whose calls it touches, "shopify/orders/*": a provider and a type, in either of which * stands for anything. Empty is all calls.
+	Events string
+	// Rate, if not 0, is how many calls a second are let through, and Burst how many may come at once (at least 1): it touches those beyond, and marks the others
+	// as its own in the ledger.
+	Rate  float64
+	Burst int
 	// Moment, Answer, Status and RetryAfter say what happens. RetryAfter of 0 sends no header.
 	Moment     Moment
 	Answer     Answer
 	Status     int
 	RetryAfter time.Duration
+	// Delay is how long a Slow call takes.
+	Delay time.Duration
 	// Trigger, if not nil, is called once for each call that it touches, at that moment, before the answer; the sink waits for it.
 	Trigger func()
 }

@@ -1,7 +1,10 @@
 // Package chaos breaks things on purpose, at a stated time, and always heals them.
 //
 // A fault is a struct whose exported fields are its parameters and which has a name, a side and one method, Inject. It acts on what it is given: processes
-// ([Fleet]), the recording downstream ([Downstream]), the queue's writes ([Holder]). The [Timeline] plays the faults of a scenario and writes begin
+// ([Fleet]), the recording downstream ([Downstream]), the queue's writes ([Holder]), and somebody who sends forgeries ([Flooder]). A fleet may have more: links between the parts ([Network]), a disk under the queue whose
+// power can be cut ([Powered]), whose syncs can go wrong ([Syncs]) and that can be full ([Fillable]), a firewall between the parts ([Walled]), a server under the queue that can run out of something
+// ([Exhaustible]), several nodes under it of which one leads ([Clustered]), and claims on its processes ([Claims]), so that nobody starts what somebody else still holds dead. A process may be one that can be paused ([Pauser]), asked to end
+// ([Terminator]), told where to crash ([Crasher]) and what time it is ([Clocked]), and let run out of memory ([Glutton]). The [Timeline] plays the faults of a scenario and writes begin
 // and end of each into the ledger; whether any event met a fault is judged from there, and a fault that nothing met counts as not shown, never as passed.
 //
 // # Adding a fault
@@ -33,6 +36,9 @@
 //   - A goroutine that Inject starts has ended when heal returns ([WorkerKillAtEffect]).
 //   - Choices come from the generator that the fault was given, under the fault's own lock: the same seed chooses the same victims.
 //   - What happens to a call of the downstream carries the injection's number ([Misbehaviour].Fault); this is the evidence that the fault was met.
+//
+// What not every machine or target has, a disk that can be full, a firewall, is an optional part of the fleet, an interface of one or two methods beside the fault that wants it. Where it is missing,
+// the Kind's New wraps [ErrNotApplicable] and says what it would take ([DiskFull]); the run goes on, and its report says that this was not shown.
 //
 // 4. Add a function that returns the [Kind], with parameters, defaults and ranges, and add it to [Catalog]. A parameter stands beside the keys of a scenario's step and
 // must not have the name of one (fault, segment, at, for, every, times). Scenario loader, `list faults` and the tests

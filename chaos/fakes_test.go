@@ -57,6 +57,7 @@ type process struct {
 	noStart  error
 	onKill   func()
 	badStart bool
+	obedient
 }
 
 func (p *process) Name() string { return p.name }
@@ -87,11 +88,11 @@ func (p *process) Start(ctx context.Context) error {
 }
 
 func (p *process) Pause(ctx context.Context) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if err := errors.Join(ctx.Err(), p.noPause); err != nil {
 		return err
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.paused = true
 	return nil
 }
@@ -224,6 +225,22 @@ func (h *holder) Hold(context.Context) (func(context.Context) error, error) {
 		h.diary.add("release")
 		return nil
 	}, nil
+}
+
+// flooder is somebody who only says that he floods.
+type flooder struct {
+	running int
+	floods  []chaos.Flood
+	refuses error
+}
+
+func (f *flooder) Flood(_ context.Context, flood chaos.Flood) (func(context.Context) error, error) {
+	if f.refuses != nil {
+		return nil, f.refuses
+	}
+	f.running++
+	f.floods = append(f.floods, flood)
+	return func(context.Context) error { f.running--; return nil }, nil
 }
 
 func seeded(n uint64) *rand.Rand { return rand.New(rand.NewPCG(n, n)) }

@@ -41,46 +41,21 @@ func sideOf(role string) ledger.Side {
 
 // Inject stops, heal lets go on.
 func (f *Pause) Inject(ctx context.Context, _ uint32) (string, func(context.Context) error, error) {
-	procs, err := f.choose()
+	procs, err := victims{fleet: f.fleet, role: f.role, all: f.All, count: f.Count, perm: f.lottery.perm}.choose("pause")
 	if err != nil {
 		return "", nil, err
 	}
-	heal := func(ctx context.Context) error {
-		var errs []error
-		for _, p := range procs {
-			errs = append(errs, p.(Pauser).Resume(ctx))
-		}
-		return errors.Join(errs...)
+	pausers, err := as[Pauser](procs, "pause")
+	if err != nil {
+		return "", nil, err
 	}
-	for _, p := range procs {
-		if err := p.(Pauser).Pause(ctx); err != nil {
-			return "", nil, errors.Join(fmt.Errorf("pause %s: %w", p.Name(), err), undo(ctx, heal))
+	heal := func(ctx context.Context) error { return resumeAll(ctx, pausers) }
+	for i, p := range pausers {
+		if err := p.Pause(ctx); err != nil {
+			return "", nil, errors.Join(fmt.Errorf("pause %s: %w", procs[i].Name(), err), undo(ctx, heal))
 		}
 	}
 	return names(procs), heal, nil
-}
-
-func (f *Pause) choose() ([]Process, error) {
-	procs := f.fleet.Processes(f.role)
-	if len(procs) == 0 {
-		return nil, fmt.Errorf("find a %s to pause: none runs", f.role)
-	}
-	for _, p := range procs {
-		if _, ok := p.(Pauser); !ok {
-			return nil, fmt.Errorf("pause %s: this system cannot", p.Name())
-		}
-	}
-	if f.All {
-		return procs, nil
-	}
-	if f.Count > len(procs) {
-		return nil, fmt.Errorf("pause %d of role %s: only %d run", f.Count, f.role, len(procs))
-	}
-	var chosen []Process
-	for _, i := range f.lottery.perm(len(procs))[:f.Count] {
-		chosen = append(chosen, procs[i])
-	}
-	return chosen, nil
 }
 
 func pauseKinds() []Kind {
@@ -97,10 +72,7 @@ func pauseKinds() []Kind {
 		kinds = append(kinds, spec{
 			Kind: Kind{
 				Name: role + ".pause", Doc: doc, Side: sideOf(role), Role: role,
-				Params: []Param{
-					{Name: "which", Kind: TextParam, Default: "random", Doc: "random or all: which are stopped."},
-					{Name: "count", Kind: NumberParam, Default: "1", Doc: "How many are stopped at random; not together with which: all."},
-				},
+				Params: victimParams("are stopped"),
 			},
 			needs: needs,
 			build: func(a *args, d Deps) Fault {

@@ -13,6 +13,9 @@ import (
 type outage struct {
 	diary *diary
 	noCut error
+	// noRestore is why syncs stay as they are, missed how many of five did not meet what was done to them.
+	noRestore error
+	missed    int
 }
 
 func (o *outage) Cut(ctx context.Context, model disk.Model, seed uint64) (func(context.Context) error, error) {

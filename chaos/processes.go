@@ -16,6 +16,8 @@ const (
 	roleReceiver = "receiver"
 	roleWorker   = "worker"
 	roleBroker   = "broker"
+	// roleDisk is whoever has files on the queue's disk, whatever else they are.
+	roleDisk = "disk"
 )
 
 // undoTimeout bounds what Inject does to undo itself; it lies within [DefaultTimeout].
@@ -30,19 +32,9 @@ type killing struct {
 }
 
 func (m killing) inject(ctx context.Context, choose func(n int) []int) (string, func(context.Context) error, error) {
-	procs := m.fleet.Processes(m.role)
-	if len(procs) == 0 {
-		return "", nil, fmt.Errorf("find a %s to kill: none runs", m.role)
-	}
-	if !m.all {
-		if m.count > len(procs) {
-			return "", nil, fmt.Errorf("kill %d of role %s: only %d run", m.count, m.role, len(procs))
-		}
-		var victims []Process
-		for _, i := range choose(len(procs))[:m.count] {
-			victims = append(victims, procs[i])
-		}
-		procs = victims
+	procs, err := victims{fleet: m.fleet, role: m.role, all: m.all, count: m.count, perm: choose}.choose("kill")
+	if err != nil {
+		return "", nil, err
 	}
 	if err := killAll(ctx, procs); err != nil {
 		return "", nil, errors.Join(err, undo(ctx, func(ctx context.Context) error { return startAll(ctx, procs) }))

@@ -18,6 +18,9 @@ const mostKillAfter = 10 * time.Second
 // The order is the point. The receivers die while the queue is still held, so that no write of theirs can slip through between
 // release and kill; only then is the queue released, and then they start.
 //
+// It needs no disk of the run's own. Where there is one ([Powered]), [PowerCut] and [SlowFsync] show the same of the queue's server; what a link between receiver and queue
+// ([Network]) does to a write, the faults of the network show.
+//
 // It is safe for concurrent use. Make it with [Kind].New.
 type QueueHold struct {
 	// KillAfter is how long the writes are held before the receivers die.
@@ -43,15 +46,17 @@ func (f *QueueHold) Inject(ctx context.Context, _ uint32) (string, func(context.
 	if err != nil {
 		return "", nil, fmt.Errorf("hold the queue's writes: %w", err)
 	}
+	var killed []Process
 	heal := func(ctx context.Context) error {
 		released := guarded(func() error { return release(ctx) })
 		if released != nil {
 			released = fmt.Errorf("release the queue's writes: %w", released)
 		}
-		return errors.Join(released, startAll(ctx, procs))
+		return errors.Join(released, startAll(ctx, killed))
 	}
 	err = sleep(ctx, f.KillAfter)
 	if err == nil {
+		killed = procs
 		err = killAll(ctx, procs)
 	}
 	if err != nil {

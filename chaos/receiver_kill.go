@@ -37,7 +37,7 @@ func receiverKillKind() Kind {
 			Doc:    "Kills receivers with SIGKILL and starts them again at the end: what they acknowledged must exist.",
 			Side:   (*ReceiverKill)(nil).Side(),
 			Role:   roleReceiver,
-			Params: killParams("receiver"),
+			Params: victimParams("die"),
 		},
 		needs: needsFleet,
 		build: func(a *args, d Deps) Fault {

@@ -37,7 +37,7 @@ func workerKillKind() Kind {
 			Doc:    "Kills workers with SIGKILL and starts them again at the end: what they held must be done by somebody, once.",
 			Side:   (*WorkerKill)(nil).Side(),
 			Role:   roleWorker,
-			Params: killParams("worker"),
+			Params: victimParams("die"),
 		},
 		needs: needsFleet,
 		build: func(a *args, d Deps) Fault {
@@ -49,14 +49,6 @@ func workerKillKind() Kind {
 
 // mostProcesses is far above what one machine runs of a role; it catches slips of the pen.
 const mostProcesses = 1000
-
-// killParams are the parameters of the faults that kill some or all of a role.
-func killParams(role string) []Param {
-	return []Param{
-		{Name: "which", Kind: TextParam, Default: "random", Doc: "random or all: which " + role + "s die."},
-		{Name: "count", Kind: NumberParam, Default: "1", Doc: "How many " + role + "s die at random; not together with which: all."},
-	}
-}
 
 func killArgs(a *args) (all bool, count int) {
 	all = a.word("which", "random", "all") == "all"

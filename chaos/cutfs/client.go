@@ -51,6 +51,12 @@ func (c *Client) FailFsync(ctx context.Context, n int) error {
 	return err
 }
 
+// LimitRoom leaves so much room: what does not fit gets ENOSPC, see [disk.Disk.SetRoom]. Nil ends it.
+func (c *Client) LimitRoom(ctx context.Context, r *disk.Room) error {
+	_, err := c.call(ctx, request{Verb: verbRoom, Room: r})
+	return err
+}
+
 // Freeze switches the power off. When it returns, nothing more becomes durable, and no operation of the mount ends but those of processes that were sent SIGKILL.
 func (c *Client) Freeze(ctx context.Context) (disk.Stats, error) {
 	r, err := c.call(ctx, request{Verb: verbFreeze})

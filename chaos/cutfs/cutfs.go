@@ -21,7 +21,7 @@ type Config struct {
 	Source string `json:"source"`
 	// Model is how the disk crashes until Arm says otherwise; empty is disk.Ext4Ordered.
 	Model disk.Model `json:"model"`
-	// RealSync makes each sync wait for one of the machine's disk too, so that it takes as long as it would without the mount. It makes nothing more durable.
+	// RealSync makes each sync that has something to write wait for one of the machine's disk too, so that it takes as long as it would without the mount. It makes nothing more durable.
 	RealSync bool `json:"real_sync"`
 }
 
@@ -57,6 +57,7 @@ type request struct {
 	Model     disk.Model    `json:"model,omitempty"`
 	Number    int           `json:"number,omitempty"`
 	Latency   time.Duration `json:"latency_ns,omitempty"`
+	Room      *disk.Room    `json:"room,omitempty"`
 }
 
 type reply struct {
@@ -73,6 +74,7 @@ const (
 	verbCheckpoint verb = "checkpoint"
 	verbSlow       verb = "slow"
 	verbFail       verb = "fail"
+	verbRoom       verb = "room"
 	verbFreeze     verb = "freeze"
 	verbCut        verb = "cut"
 	verbStats      verb = "stats"

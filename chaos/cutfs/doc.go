@@ -18,6 +18,10 @@
 //
 // Cut may be called again and again, with other seeds and directories, on the one frozen instant.
 //
+// # A disk that is full, slow or broken
+//
+// LimitRoom lets the disk be full, SlowFsync lets syncs take longer and FailFsync lets them fail, each of them until it is ended, and without a cut.
+//
 // # How it is mounted
 //
 // The file system runs in a process of its own: a process that serves a mount must never touch it, or both wait for ever (https://github.com/bazil/fuse/issues/264).

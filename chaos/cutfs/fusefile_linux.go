@@ -55,12 +55,13 @@ func (f *fileSystem) Read(_ <-chan struct{}, in *fuse.ReadIn, buf []byte) (resul
 }
 
 func (f *fileSystem) Write(_ <-chan struct{}, in *fuse.WriteIn, data []byte) (written uint32, code fuse.Status) {
-	h := in.InHeader
+	h, write := in.InHeader, f.disk.Write
 	if in.WriteFlags&fuse.WRITE_CACHE != 0 {
 		h.Pid = 0 // the kernel writes back a mapping, for nobody in particular
+		write = f.disk.WriteBack
 	}
 	code = f.run(&h, func() error {
-		n, err := f.disk.Write(disk.ID(in.NodeId), data, int64(in.Offset))
+		n, err := write(disk.ID(in.NodeId), data, int64(in.Offset))
 		written = uint32(n)
 		return err
 	})
@@ -82,7 +83,7 @@ func (f *fileSystem) sync(in *fuse.FsyncIn) error {
 	if err != nil {
 		return err
 	}
-	if f.s.cfg.RealSync {
+	if f.s.cfg.RealSync && s.Writes() {
 		// A disk below that fails is no fault of ours: what this sync promises is kept in memory.
 		_ = f.disk.SyncLive(id)
 	}
@@ -118,6 +119,10 @@ func (f *fileSystem) StatFs(_ <-chan struct{}, h *fuse.InHeader, out *fuse.Statf
 			return err
 		}
 		out.FromStatfsT(&s)
+		if room := f.disk.Room(); room != nil && out.Bsize > 0 {
+			out.Bfree = min(out.Bfree, uint64(room.Bytes)/uint64(out.Bsize))
+			out.Bavail = min(out.Bavail, out.Bfree)
+		}
 		return nil
 	})
 }

@@ -94,6 +94,8 @@ func (s *server) handle(q request) (reply, error) {
 		s.latency.Store(int64(max(q.Latency, 0)))
 	case verbFail:
 		s.disk.FailSyncs(max(q.Number, 0))
+	case verbRoom:
+		s.disk.SetRoom(q.Room)
 	case verbFreeze:
 		s.freeze()
 	case verbCut:

@@ -19,13 +19,20 @@ import (
 	"floodproof/chaos/cutfs"
 	"floodproof/chaos/cutfs/disk"
 	"floodproof/reference/queue"
+	"floodproof/reference/queue/nats/child"
 	"floodproof/reference/queue/sqlite"
 )
 
 // roleVariable makes the test binary one of the processes that the tests start.
 const roleVariable = "CUTFS_BROKERS_ROLE"
 
+// natsArgument makes the test binary a NATS server, which what follows it sets.
+const natsArgument = "nats-server"
+
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == natsArgument {
+		os.Exit(child.Main(os.Args[2:]))
+	}
 	var err error
 	switch os.Getenv(roleVariable) {
 	case "":
@@ -171,7 +178,7 @@ func (b *broker) missing(t *testing.T, dir string) (missing int) {
 	for _, id := range b.acked {
 		e, err := q.Event(t.Context(), "stripe", id)
 		switch {
-		case errors.Is(err, sqlite.ErrUnknownEvent):
+		case errors.Is(err, queue.ErrUnknownEvent):
 			missing++
 		case err != nil:
 			missing++ // its payload is damaged

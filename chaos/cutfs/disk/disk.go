@@ -30,7 +30,9 @@ type Disk struct {
 	committed uint64
 	journal   []record
 	failSyncs int
-	stats     Stats
+	// room is what still fits, nil without a limit.
+	room  *Room
+	stats Stats
 	// damage is why the books are wrong, if they are.
 	damage error
 }
@@ -44,6 +46,8 @@ type Stats struct {
 	// Syncs have ended well, and made something durable unless the disk lies; FailedSyncs did not, on purpose.
 	Syncs       uint64 `json:"syncs"`
 	FailedSyncs uint64 `json:"failed_syncs"`
+	// Refused are writes and allocations for which there was not room enough, those that were written in part included.
+	Refused uint64 `json:"refused"`
 	// LastSync is the number of the operation at which the last of Syncs began: what came later need not be durable. LastSyncAt is when it ended, zero without one.
 	LastSync   uint64    `json:"last_sync"`
 	LastSyncAt time.Time `json:"last_sync_at"`

@@ -433,3 +433,33 @@ func FuzzModels(f *testing.F) {
 		}
 	})
 }
+
+// TestWhatASyncWrites: a sync of what is durable already costs nothing, on a real disk and here.
+func TestWhatASyncWrites(t *testing.T) {
+	b := newBench(t, disk.Ext4Ordered)
+	id := b.file("f")
+	writes := func(what string, want bool) {
+		t.Helper()
+		s, err := b.BeginSync(id, false)
+		b.must(err)
+		if s.Writes() != want {
+			t.Errorf("%s: a sync writes: got %t, want %t", what, s.Writes(), want)
+		}
+		b.must(s.Done())
+	}
+	writes("a new file", true)
+	writes("nothing has changed", false)
+	b.write(id, "text", 0)
+	first, err := b.BeginSync(id, false)
+	b.must(err)
+	writes("another sync is at it", true)
+	b.must(first.Done())
+	writes("both have ended", false)
+	b.write(id, "more", 9000)
+	b.must(b.Checkpoint())
+	writes("after a checkpoint", false)
+	mode := uint32(0o600)
+	_, err = b.SetAttr(id, disk.Set{Mode: &mode})
+	b.must(err)
+	writes("other rights", true)
+}

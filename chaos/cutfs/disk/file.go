@@ -80,9 +80,13 @@ func (d *Disk) setSize(in *inode, size int64) error {
 		return syscall.EFBIG
 	}
 	before := in.content.size
+	if d.reach(before, size) < size {
+		return syscall.ENOSPC
+	}
 	if err := in.content.truncate(size); err != nil {
 		return err
 	}
+	d.resized(before, size)
 	d.record(record{kind: recordSize, about: in.id, size: size, from: before})
 	in.sized = d.seq
 	d.changed(in)
@@ -136,8 +140,15 @@ func (d *Disk) Read(id ID, p []byte, off int64) (int, error) {
 	return n, in.content.with(func(f *os.File) error { return readFull(f, p[:n], off) })
 }
 
-// Write writes at an offset. Nothing of it is durable before a sync of the file.
-func (d *Disk) Write(id ID, p []byte, off int64) (int, error) {
+// Write writes at an offset, as much as there is room for. Nothing of it is durable before a sync of the file.
+func (d *Disk) Write(id ID, p []byte, off int64) (int, error) { return d.write(id, p, off, d.fit) }
+
+// WriteBack writes what was changed in a mapping of the file, within its size, which needs no room.
+func (d *Disk) WriteBack(id ID, p []byte, off int64) (int, error) {
+	return d.write(id, p, off, func(_ int64, p []byte, _ int64) ([]byte, error) { return p, nil })
+}
+
+func (d *Disk) write(id ID, p []byte, off int64, fit func(size int64, p []byte, off int64) ([]byte, error)) (int, error) {
 	done, err := d.change()
 	if err != nil {
 		return 0, err
@@ -147,16 +158,20 @@ func (d *Disk) Write(id ID, p []byte, off int64) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	end := off + int64(len(p))
-	if off < 0 || end > maxSize {
+	if off < 0 || off+int64(len(p)) > maxSize {
 		return 0, syscall.EFBIG
 	}
-	if end > in.content.size {
+	before := in.content.size
+	if p, err = fit(before, p, off); err != nil {
+		return 0, err
+	}
+	if off+int64(len(p)) > before {
 		in.sized = d.seq
 	}
 	if err := in.content.write(d.seq, p, off); err != nil {
 		return 0, err
 	}
+	d.resized(before, in.content.size)
 	d.stats.Writes++
 	d.stats.Written += int64(len(p))
 	d.changed(in)
@@ -172,7 +187,7 @@ type Allocation struct {
 	Zero bool
 }
 
-// Allocate extends a file with zeros, or zeros a range of it. Room is not really set aside.
+// Allocate extends a file with zeros, or zeros a range of it. Room that KeepSize would set aside must be there, and is not really set aside.
 func (d *Disk) Allocate(id ID, off, n int64, how Allocation) error {
 	done, err := d.change()
 	if err != nil {
@@ -187,6 +202,8 @@ func (d *Disk) Allocate(id ID, off, n int64, how Allocation) error {
 		return syscall.EINVAL
 	case off > maxSize-n:
 		return syscall.EFBIG
+	case how.KeepSize && !how.Zero && d.reach(in.content.size, off+n) < off+n:
+		return syscall.ENOSPC
 	}
 	if how.Zero {
 		if err := in.content.zero(off, off+n); err != nil {

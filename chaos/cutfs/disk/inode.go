@@ -157,6 +157,7 @@ func (d *Disk) collect(in *inode) {
 	}
 	delete(d.inodes, in.id)
 	if in.content != nil {
+		d.resized(in.content.size, 0)
 		in.content.discard()
 		_ = os.Remove(in.content.path) // the room it takes is all that is lost
 	}

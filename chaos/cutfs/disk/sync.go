@@ -14,6 +14,7 @@ type Sync struct {
 	attr       Attr
 	commits    bool
 	failed     bool
+	writes     bool
 	model      Model
 }
 
@@ -50,10 +51,15 @@ func (d *Disk) BeginSync(id ID, dataOnly bool) (Sync, error) {
 			changed = in.sized
 		}
 		s.commits = changed > d.committed
+		s.writes = s.commits || s.taken == d.seq || len(in.content.layers) > 1
 	}
 	in.held++
 	return s, nil
 }
+
+// Writes reports whether there was data for the sync to write, or an earlier one is still at it. Without that a sync costs nothing: PostgreSQL syncs each of its thousand files
+// when it recovers.
+func (s Sync) Writes() bool { return s.writes }
 
 // Done ends a sync: what it stands for is durable when Done returns nil. It fails if the sync was to fail, or the power went off in the meantime.
 func (s Sync) Done() error {
