@@ -24,7 +24,7 @@ type storeWithHistory struct{ *sqlite.Queue }
 // Event implements dashboard.Historian.
 func (s storeWithHistory) Event(ctx context.Context, provider, eventID string) (dashboard.Event, error) {
 	e, err := s.Queue.Event(ctx, provider, eventID)
-	if errors.Is(err, sqlite.ErrUnknownEvent) {
+	if errors.Is(err, queue.ErrUnknownEvent) {
 		return dashboard.Event{}, dashboard.ErrUnknownEvent
 	}
 	if err != nil {

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"floodproof/reference/queue"
 )
 
 // shortPatience is that with queues that are known to be broken.
@@ -39,6 +41,18 @@ func Failures(t *testing.T, name string, open func(testing.TB) Opened) (failures
 	}
 	t.Fatalf("there is no check %q", name)
 	return nil, false
+}
+
+// OutageFailures runs Outages as it would be run, but keeps its failures.
+func OutageFailures(t *testing.T, kill, restart func(context.Context) error, open func(testing.TB, time.Duration) queue.Queue) []string {
+	t.Helper()
+	r := &recorder{TB: t}
+	r.do(func() {
+		s := &suite{TB: r, ctx: r.Context(), patience: 2 * shortPatience}
+		s.outages(Outage{Kill: kill, Restart: restart}, func(lease time.Duration) queue.Queue { return open(r, lease) })
+	})
+	r.cleanUp()
+	return r.failures
 }
 
 // recorder is a testing.TB that writes down what a check says of a queue. What it does not override is t's: directories, logs.

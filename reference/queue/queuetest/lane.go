@@ -126,7 +126,7 @@ func laneDepth(s *suite) {
 		s.Errorf("Depth of both lanes: got %+v", d)
 	}
 	for i := range d.Lanes {
-		d.Lanes[i].Oldest = 0
+		d.Lanes[i].Oldest, d.Lanes[i].Held = 0, 0
 	}
 	want := []queue.LaneDepth{{Lane: "a", Waiting: 2, Leased: 1}, {Lane: "b", Dead: 1, Done: 1}}
 	if diff := cmp.Diff(want, d.Lanes); diff != "" {

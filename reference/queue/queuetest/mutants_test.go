@@ -21,7 +21,7 @@ type mutant struct {
 }
 
 func mutants() []mutant {
-	return slices.Concat(enqueueMutants(), leaseMutants(), laneMutants(), stepMutants(), debounceMutants(), otherMutants())
+	return slices.Concat(enqueueMutants(), leaseMutants(), laneMutants(), stepMutants(), debounceMutants(), redriveMutants(), retentionMutants(), limitMutants(), otherMutants())
 }
 
 // hooks replaces single methods of a good queue, and keeps its optional ones.

@@ -29,6 +29,9 @@ type Opened struct {
 	Open func(ctx context.Context, lease time.Duration) (queue.Queue, error)
 	// MinLease is the shortest lease that the backend can give; 0 is none.
 	MinLease time.Duration
+	// Retain, if not nil, is Open for a queue that deletes finished events once they are older than the retention, and looks for them often. Without it what a retention
+	// deletes is not checked.
+	Retain func(ctx context.Context, lease, retention time.Duration) (queue.Queue, error)
 	// Address is what Child's opener needs to open this queue in another process. Without it, or without a call of Child in the package's TestMain,
 	// the check that kills a process is skipped.
 	Address string
@@ -92,6 +95,18 @@ func checks() []check {
 		{"debounce-resources-apart", debounceResourcesApart},
 		{"dead-listed", deadListed},
 		{"dead-on-arrival", deadOnArrival},
+		{"redrive-begins", redriveBegins},
+		{"redrive-keeps-steps", redriveKeepsSteps},
+		{"drop-forgets", dropForgets},
+		{"history-kept", historyKept},
+		{"history-of-letters", historyOfLetters},
+		{"events-listed", eventsListed},
+		{"events-in-order", eventsInOrder},
+		{"replay-begins", replayBegins},
+		{"replay-pending", replayPending},
+		{"replay-forgets", replayForgets},
+		{"replay-superseded", replaySuperseded},
+		{"retention-expires", retentionExpires},
 		{"no-shared-lease", noSharedLease},
 		{"receive-honours-context", receiveHonoursContext},
 		{"receive-honours-max", receiveHonoursMax},
@@ -101,6 +116,10 @@ func checks() []check {
 		{"lane-kept", laneKept},
 		{"lane-waits", laneWaits},
 		{"lane-depth", laneDepth},
+		{"limit-shared", limitShared},
+		{"limit-burst", limitBurst},
+		{"limit-concurrent", limitConcurrent},
+		{"limit-refused", limitRefused},
 		{"close-drains", closeDrains},
 		{"close-ends-receive", closeEndsReceive},
 		{countsGoroutines, closeLeavesNoGoroutine},
@@ -141,7 +160,12 @@ func (s *suite) openShort() queue.Queue { return s.openLease(max(shortLease, s.o
 
 func (s *suite) openLease(lease time.Duration) queue.Queue {
 	s.Helper()
-	q, err := s.opened.Open(s.ctx, lease)
+	return s.closing(s.opened.Open(s.ctx, lease))
+}
+
+// closing is a handle that is closed with the check.
+func (s *suite) closing(q queue.Queue, err error) queue.Queue {
+	s.Helper()
 	if err != nil {
 		s.Fatalf("open the queue: %v", err)
 	}

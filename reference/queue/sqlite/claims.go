@@ -55,11 +55,16 @@ func (q *Queue) makeClaims(c *conn) (queue.Claims, error) {
 	}
 	version := "SQLite " + settings["version"]
 	delete(settings, "version")
+	known := queue.Forever
+	if q.opts.Retention > 0 {
+		known = q.opts.Retention
+	}
 	return queue.Claims{
 		Durability:    durability,
-		DedupWindow:   queue.Forever,
+		DedupWindow:   known,
 		DelayAccuracy: delayAccuracy,
 		Debounce:      true,
+		SharedLimit:   true,
 		MaxPayload:    q.opts.MaxPayload,
 		Settings:      settings,
 		Version:       version,

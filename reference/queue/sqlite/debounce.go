@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"database/sql/driver"
-	"errors"
 	"fmt"
 
 	"floodproof/reference/queue"
@@ -98,13 +97,13 @@ func (t *tx) postpone(id, due int64) error {
 
 // job is what a job of a row is asked for.
 type jobState struct {
-	state, at, attempt, row int64
-	lane                    string
+	state, at, row int64
+	lane           string
 }
 
 func (t *tx) job(id int64) (j jobState, err error) {
 	err = t.conn.query(sqlJob, func(row []driver.Value) error {
-		j = jobState{state: row[0].(int64), at: row[1].(int64), attempt: row[2].(int64), row: row[3].(int64), lane: row[4].(string)}
+		j = jobState{state: row[0].(int64), at: row[1].(int64), row: row[2].(int64), lane: row[3].(string)}
 		return nil
 	}, id)
 	return j, err
@@ -127,7 +126,7 @@ func (t *tx) retire(id int64, why string) error {
 	} else {
 		d.waiting--
 	}
-	return t.note(id, int(j.attempt), "superseded: "+why)
+	return t.note(id, "superseded: "+why)
 }
 
 // mayLease decides about a job of a row: while another of it is leased it waits for that, and one whose lease lapsed gives way to a newer one.
@@ -227,14 +226,14 @@ func (t *tx) returned(w *window, id, due int64) error {
 	return t.save(w)
 }
 
-// reopen makes a redriven job the pending one of its row.
+// reopen makes a job that is begun anew the pending one of its row.
 func (t *tx) reopen(id, row, version int64) error {
 	w, err := t.windowByID(row)
 	if err != nil {
 		return err
 	}
 	if version < w.version || w.pending != 0 {
-		return errors.New("a newer version of its resource was there since")
+		return refusal{queue.ErrSuperseded}
 	}
 	w.pending, w.opened, w.due = id, t.now, t.now
 	return t.save(&w)

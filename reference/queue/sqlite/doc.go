@@ -46,9 +46,10 @@
 //
 // # What is kept
 //
-// Everything. Finished jobs stay, with their payload: they are the memory of deduplication, and the event store ([Queue.Event]). Every
-// attempt that failed is written down with its time and reason. To trim a file is a decision for a person; deleting from
-// it behind the queue's back makes the counts of Depth wrong.
+// Everything, unless Options.Retention says for how long. Finished jobs stay, with their payload: they are the memory of deduplication, and the event store ([Queue.Event],
+// [Queue.Events]). Every attempt that failed is written down with its time and reason, and whatever a person did with an event by hand (redrive.go). With a retention, what was
+// finished longer ago is deleted in small transactions, and then the segments that hold nothing else (retention.go); dead letters stay until a person decides. Deleting from
+// the file behind the queue's back makes the counts of Depth wrong.
 //
 // # Measured
 //

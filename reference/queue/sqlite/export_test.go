@@ -11,7 +11,8 @@ import (
 func Statements() map[string]string {
 	return map[string]string{
 		"pending": sqlPending, "lapsed": sqlLapsed, "failed": sqlFailed, "event": sqlEvent, "attempts": sqlAttempts,
-		"lease": sqlLease, "give back": sqlGiveBack, "settle": sqlSettle, "extend": sqlExtend, "redrive": sqlRedrive,
+		"lease": sqlLease, "give back": sqlGiveBack, "settle": sqlSettle, "extend": sqlExtend, "find": sqlFind, "anew": sqlAnew, "drop": sqlDrop, "act": sqlAct, "acts": sqlActs, "forget": sqlForget,
+		"range": sqlRange, "events": sqlEvents, "finished": sqlFinished, "expire": sqlExpire, "expired": sqlExpired, "no acts": sqlNoActs, "no notes": sqlNoNotes,
 		"peek": sqlPeek, "depth": sqlDepth, "insert": sqlInsertJob, "insert attempt": sqlInsertAttempt,
 		"count": sqlCount, "make row": sqlMakeRow, "row": sqlRow, "row by id": sqlRowByID, "set row": sqlSetRow, "set due": sqlSetDue, "retire": sqlRetire, "job": sqlJob, "steps": sqlSteps, "finish": sqlFinish, "held": sqlHeld, "segment": sqlSegment, "indexed": sqlIndexed, "known": sqlKnown,
 	}
@@ -61,10 +62,10 @@ func (q *Queue) CatchUp(ctx context.Context) error { return q.catchUp(ctx) }
 // Fail hands in an operation that changes the counts and then fails, for a reason that shows only within the transaction.
 func (q *Queue) Fail(ctx context.Context) error {
 	return q.writer.do(ctx, newOperation(func(t *tx) error {
-		if _, _, err := t.conn.exec(`INSERT INTO lanes VALUES ('', 1000, 0, 0, 0) ON CONFLICT DO UPDATE SET waiting = 1000`); err != nil {
+		if _, _, err := t.conn.exec(`INSERT INTO lanes VALUES ('', 1000, 0, 0, 0, 0) ON CONFLICT DO UPDATE SET waiting = 1000`); err != nil {
 			return err
 		}
-		_, _, err := t.conn.exec(`INSERT INTO lanes VALUES (NULL, 0, 0, 0, 0)`) // which NOT NULL forbids
+		_, _, err := t.conn.exec(`INSERT INTO lanes VALUES (NULL, 0, 0, 0, 0, 0)`) // which NOT NULL forbids
 		return err
 	}))
 }
@@ -138,3 +139,6 @@ func Datasync(f *os.File) error { return datasync(f) }
 
 // SegmentPath is the file of the segment with that number.
 func (q *Queue) SegmentPath(number int64) string { return q.log.path(number) }
+
+// Sweep deletes what is older than the retention.
+func (q *Queue) Sweep(ctx context.Context) error { return q.sweep(ctx) }

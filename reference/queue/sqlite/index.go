@@ -11,6 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"floodproof/reference/queue"
 )
 
 const (
@@ -244,11 +246,15 @@ func (q *Queue) indexTails(ctx context.Context, tails ...*tail) error {
 
 // insertParts inserts what nobody has inserted yet.
 func (q *Queue) insertParts(ctx context.Context, parts ...part) error {
+	var damaged []*entry
 	o := newOperation(func(t *tx) error {
+		damaged = damaged[:0]
 		for i := range parts {
-			if err := t.insertPart(&parts[i]); err != nil {
+			found, err := t.insertPart(&parts[i])
+			if err != nil {
 				return err
 			}
+			damaged = append(damaged, found...)
 		}
 		return nil
 	})
@@ -261,36 +267,45 @@ func (q *Queue) insertParts(ctx context.Context, parts ...part) error {
 	for _, p := range parts {
 		q.indexer.learn(p.number, p.end)
 	}
+	for _, e := range damaged {
+		q.told.Tell(queue.DeadLetter{Job: e.job, Reason: e.job.DeadOnArrival, At: time.UnixMicro(q.now()).UTC()})
+	}
 	return nil
 }
 
-func (t *tx) insertPart(p *part) error {
+// insertPart returns the entries among those that it stored which stand for damaged parts of the log.
+func (t *tx) insertPart(p *part) (damaged []*entry, err error) {
 	var done int64
-	err := t.conn.query(sqlSegment, func(row []driver.Value) error {
+	err = t.conn.query(sqlSegment, func(row []driver.Value) error {
 		done = row[0].(int64)
 		return nil
 	}, p.number)
 	if err != nil {
-		return fmt.Errorf("read how far segment %d is indexed: %w", p.number, err)
+		return nil, fmt.Errorf("read how far segment %d is indexed: %w", p.number, err)
 	}
 	if done >= p.end {
-		return nil
+		return nil, nil
 	}
+	var added int64
 	for i := range p.entries {
 		e := &p.entries[i]
 		if e.at.offset < done {
 			continue
 		}
-		if err := t.insert(e); err != nil {
-			return fmt.Errorf("store event %q of %s: %w", e.job.EventID, e.job.Provider, err)
+		n, err := t.insert(e)
+		if err != nil {
+			return nil, fmt.Errorf("store event %q of %s: %w", e.job.EventID, e.job.Provider, err)
+		}
+		if added += n; n > 0 && e.job.Provider == damagedProvider && e.job.DeadOnArrival != "" {
+			damaged = append(damaged, e)
 		}
 	}
-	_, _, err = t.conn.exec(sqlIndexed, p.number, p.end)
-	return err
+	_, _, err = t.conn.exec(sqlIndexed, p.number, p.end, added)
+	return damaged, err
 }
 
-// insert stores a job, unless its event is known.
-func (t *tx) insert(e *entry) error {
+// insert stores a job, unless its event is known, and returns how many it stored.
+func (t *tx) insert(e *entry) (added int64, err error) {
 	job := &e.job
 	state := int64(statePending)
 	if job.DeadOnArrival != "" {
@@ -298,29 +313,31 @@ func (t *tx) insert(e *entry) error {
 	}
 	var updates window
 	if job.Debounce.Quiet > 0 && state == statePending {
-		var err error
 		if updates, err = t.window(job.Provider, job.Resource, job.Version); err != nil {
-			return err
+			return 0, err
 		}
 	}
 	// The clock of whoever received it may be ahead.
-	received := min(e.received, t.now)
-	added, id, err := t.conn.exec(sqlInsertJob, job.Lane, state, received, job.ReceivedAt.UnixMicro(),
+	received, arrived := min(e.received, t.now), job.ReceivedAt.UnixMicro()
+	if e.received == 0 { // what is damaged does not say when it came: it is as old as the finding
+		received, arrived = t.now, t.now
+	}
+	added, id, err := t.conn.exec(sqlInsertJob, job.Lane, state, received, arrived,
 		int64(e.size), e.at.segment, e.at.offset, job.Provider, job.EventID, job.Type, updates.id)
 	if err != nil || added == 0 {
-		return err
+		return 0, err
 	}
 	if updates.id != 0 {
 		t.delta(job.Lane).waiting++
-		return t.arrive(&updates, id, job, received)
+		return added, t.arrive(&updates, id, job, received)
 	}
 	if state == stateFailed {
 		t.delta(job.Lane).dead++
-		return t.note(id, 0, job.DeadOnArrival)
+		return added, t.note(id, job.DeadOnArrival)
 	}
 	t.delta(job.Lane).waiting++
 	t.wake(job.Lane)
-	return nil
+	return added, nil
 }
 
 // unindexed calls fn for each job that is in the log and not in the database yet, as that connection sees it. It takes no lock.

@@ -6,12 +6,17 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"sync"
 	"sync/atomic"
+
+	"floodproof/reference/queue"
 )
 
 const (
 	// writtenAhead is how much of a segment is filled with zeros beyond its end, each time that these are used up.
 	writtenAhead = 512 << 10
+	// zerosAtOnce is how many of these are written at once, and kept for that.
+	zerosAtOnce = 64 << 10
 	// maxWaiting is how many callers may stand before the intake; the next ones wait for a place.
 	maxWaiting = 256
 )
@@ -29,7 +34,10 @@ type intake struct {
 	gate    *fairLock // shared while something is written, so that Hold can keep everybody out
 	calls   chan *call
 	stopped chan struct{}
+	idle    sync.Pool // of *call
+	packers sync.Pool // of *packer
 	buffer  []byte
+	zeros   []byte
 
 	file   *os.File // nil until something is to be written
 	number int64
@@ -43,13 +51,34 @@ type intake struct {
 // gateLock is the name of the lock that those who append share.
 const gateLock = "queue.gate"
 
-// call is one Enqueue.
+// call is one Enqueue. It is used again for the next, because what it holds is most of what a receiver would have to allocate.
 type call struct {
 	ctx     context.Context
-	records [][]byte
-	bytes   int
+	records []byte
 	result  chan error
 }
+
+// call is one that stores jobs.
+func (in *intake) call(ctx context.Context, jobs []queue.Job) *call {
+	c, ok := in.idle.Get().(*call)
+	if !ok {
+		c = &call{result: make(chan error, 1)}
+	}
+	c.ctx, c.records = ctx, c.records[:0]
+	p, ok := in.packers.Get().(*packer)
+	if !ok {
+		p = new(packer)
+	}
+	defer in.packers.Put(p)
+	now := in.queue.now()
+	for i := range jobs {
+		c.records = p.append(c.records, &jobs[i], now, i < len(jobs)-1)
+	}
+	return c
+}
+
+// maxIdleCall is the size in bytes up to which the memory of a call is kept for another.
+const maxIdleCall = 64 << 10
 
 func openIntake(q *Queue) (*intake, error) {
 	gate, err := openFairLock(q.dir, gateLock)
@@ -59,22 +88,22 @@ func openIntake(q *Queue) (*intake, error) {
 	return &intake{queue: q, gate: gate, calls: make(chan *call, maxWaiting), stopped: make(chan struct{})}, nil
 }
 
-// do hands in records and waits until they are safe, or for the end of ctx.
-func (in *intake) do(ctx context.Context, records [][]byte) error {
-	c := &call{ctx: ctx, records: records, result: make(chan error, 1)}
-	for _, r := range records {
-		c.bytes += len(r)
-	}
+// do hands in a call and waits until its records are safe, or for the end of its context. The call must not be used after that: if its context ended, it may still be written.
+func (in *intake) do(c *call) error {
+	left := c.ctx.Done()
 	select {
 	case in.calls <- c:
-	case <-ctx.Done():
-		return ctx.Err()
+	case <-left:
+		return c.ctx.Err()
 	}
 	select {
 	case err := <-c.result:
+		if c.ctx = nil; cap(c.records) <= maxIdleCall {
+			in.idle.Put(c)
+		}
 		return err
-	case <-ctx.Done():
-		return ctx.Err()
+	case <-left:
+		return c.ctx.Err()
 	}
 }
 
@@ -97,14 +126,14 @@ func (in *intake) run() {
 
 // gather adds the waiting calls within the bounds.
 func (in *intake) gather(first *call) []*call {
-	batch, bytes := []*call{first}, first.bytes
+	batch, bytes := []*call{first}, len(first.records)
 	for len(batch) < maxBatchOps && bytes < maxBatchBytes {
 		select {
 		case c, ok := <-in.calls:
 			if !ok {
 				return batch
 			}
-			batch, bytes = append(batch, c), bytes+c.bytes
+			batch, bytes = append(batch, c), bytes+len(c.records)
 		default:
 			return batch
 		}
@@ -135,9 +164,7 @@ func (in *intake) append(batch []*call) (err error) {
 	defer func() { err = errors.Join(err, in.gate.release()) }()
 	in.buffer = in.buffer[:0]
 	for _, c := range batch {
-		for _, r := range c.records {
-			in.buffer = append(in.buffer, r...)
-		}
+		in.buffer = append(in.buffer, c.records...)
 	}
 	err = in.write(in.buffer)
 	if cap(in.buffer) > maxBatchBytes {
@@ -194,8 +221,16 @@ func (in *intake) fill(end int64) {
 	if end <= in.ahead {
 		return
 	}
-	n, _ := in.file.WriteAt(make([]byte, writtenAhead), end)
-	in.ahead = end + int64(n)
+	if in.zeros == nil {
+		in.zeros = make([]byte, zerosAtOnce)
+	}
+	for in.ahead = end; in.ahead < end+writtenAhead; {
+		n, err := in.file.WriteAt(in.zeros, in.ahead)
+		in.ahead += int64(n)
+		if err != nil {
+			return
+		}
+	}
 }
 
 // retire takes leave of the segment, after the database has learned of all that is in it.

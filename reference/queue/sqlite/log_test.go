@@ -114,7 +114,7 @@ func TestKilledBeforeIndexing(t *testing.T) {
 	dead.DeadOnArrival = "malformed"
 	store(t, q, dead)
 	wantJobs(t, watcher, jobs...)
-	if e, err := watcher.Event(t.Context(), "stripe", "d"); err != nil || e.State != Failed || len(e.Attempts) != 1 {
+	if e, err := watcher.Event(t.Context(), "stripe", "d"); err != nil || e.State != queue.StateFailed || len(e.Attempts) != 1 {
 		t.Errorf("the dead one: %+v, %v", e, err)
 	}
 	if d, err := watcher.Depth(t.Context()); err != nil || d.Dead != 1 || len(d.Lanes) != 1 || d.Lanes[0].Lane != "slow" {
@@ -180,8 +180,7 @@ func TestAbandonedEnqueueIsNoSuccess(t *testing.T) {
 	left, cancel := context.WithCancel(t.Context())
 	cancel()
 	one, two := jobOf("gone", 10), jobOf("here", 10)
-	gone := &call{ctx: left, records: q.pack([]queue.Job{one}), result: make(chan error, 1)}
-	here := &call{ctx: t.Context(), records: q.pack([]queue.Job{two}), result: make(chan error, 1)}
+	gone, here := q.intake.call(left, []queue.Job{one}), q.intake.call(t.Context(), []queue.Job{two})
 	q.intake.calls <- gone
 	q.intake.calls <- here
 	if err := <-gone.result; !errors.Is(err, context.Canceled) {
@@ -258,7 +257,7 @@ func logOf(t *testing.T, dir string, enqueues ...[]queue.Job) (*segments, []plac
 	for _, jobs := range enqueues {
 		for i := range jobs {
 			places = append(places, place{1, int64(len(b))})
-			b = append(b, p.record(&jobs[i], int64(len(places)), i < len(jobs)-1)...)
+			b = p.append(b, &jobs[i], int64(len(places)), i < len(jobs)-1)
 		}
 	}
 	if err := os.WriteFile(s.path(1), append(b, make([]byte, 1000)...), 0o600); err != nil {
@@ -344,19 +343,24 @@ func TestDamagedLogIsToldOf(t *testing.T) {
 	q.vanish(t)
 	damage(t, q.log.path(1), minRecord)
 	resume()
+	begin := time.Now()
 	next := openTest(t, dir)
+	var told []queue.DeadLetter
+	next.TellDead(func(d queue.DeadLetter) { told = append(told, d) })
 	d, err := next.Depth(t.Context())
 	if err != nil || d.Waiting != 1 || d.Dead != 1 {
 		t.Errorf("depth %+v (%v), want one waiting and one dead", d, err)
 	}
-	err = next.DeadLetters(t.Context(), func(d queue.DeadLetter) error {
-		if d.Provider != "damaged" || d.EventID != "segment 1, offset 0" {
-			t.Errorf("dead letter %+v", d)
-		}
-		return nil
-	})
+	var listed []queue.DeadLetter
+	err = next.DeadLetters(t.Context(), func(d queue.DeadLetter) error { listed = append(listed, d); return nil })
 	if err != nil {
 		t.Error(err)
+	}
+	for name, letters := range map[string][]queue.DeadLetter{"listed": listed, "told": told} {
+		if len(letters) != 1 || letters[0].Provider != damagedProvider || letters[0].EventID != "segment 1, offset 0" || letters[0].Reason == "" ||
+			letters[0].At.Before(begin.Truncate(time.Microsecond)) {
+			t.Errorf("%s: dead letters %+v, want one of now", name, letters)
+		}
 	}
 }
 
@@ -388,6 +392,8 @@ func TestDamagedJobIsDead(t *testing.T) {
 		t.Fatal(err)
 	}
 	damage(t, q.log.path(1), minRecord)
+	told := make(chan queue.DeadLetter, 10)
+	q.TellDead(func(d queue.DeadLetter) { told <- d })
 	var got []string
 	for len(got) < 2 {
 		leases, err := q.Receive(t.Context(), "slow", 1)
@@ -406,6 +412,12 @@ func TestDamagedJobIsDead(t *testing.T) {
 	err := q.DeadLetters(t.Context(), func(d queue.DeadLetter) error { dead = append(dead, d); return nil })
 	if err != nil || len(dead) != 1 || dead[0].EventID != "evt_0" || dead[0].Payload != nil {
 		t.Errorf("dead letters %+v (%v), want evt_0 without a payload", dead, err)
+	}
+	if len(told) != 1 {
+		t.Fatalf("told of %d dead letters, want one", len(told))
+	}
+	if d := <-told; d.EventID != "evt_0" || d.Attempts != 1 || d.Reason != dead[0].Reason {
+		t.Errorf("told of %+v, listed is %+v", d, dead[0])
 	}
 	if _, err := q.Event(t.Context(), "stripe", "evt_0"); !errors.Is(err, errDamaged) {
 		t.Errorf("looking the event up: %v, want %v", err, errDamaged)
@@ -450,7 +462,7 @@ func TestReaders(t *testing.T) {
 func FuzzTail(f *testing.F) {
 	var p packer
 	one, two := jobOf("a", 100), jobOf("b", 50)
-	log := append(p.record(&one, 1, true), p.record(&two, 2, false)...)
+	log := p.append(p.append(nil, &one, 1, true), &two, 2, false)
 	f.Add(log, int64(len(log)))
 	f.Add(log[3:], int64(20))
 	f.Add(append(make([]byte, 30), log...), int64(500))

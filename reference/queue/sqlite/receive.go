@@ -154,6 +154,9 @@ type row struct {
 	size  int
 	place place
 	row   int64 // of updates that are debounced, 0 for none
+	// leases is how often it was leased in all, and leasedAt when it was last.
+	leases   int
+	leasedAt int64
 }
 
 // claim leases what is due.
@@ -168,15 +171,17 @@ func (q *Queue) claim(ctx context.Context, lane string, max int) ([]queue.Lease,
 	if err := q.writer.do(ctx, o); err != nil {
 		return nil, err
 	}
+	near := q.spans(*claimed)
+	defer q.giveBack(near)
 	leases := make([]queue.Lease, 0, len(*claimed))
 	for i := range *claimed {
 		if (*claimed)[i].row != 0 {
 			q.debounces.Store(true)
 		}
-		lease, err := q.unpack(&(*claimed)[i])
+		lease, err := q.unpack(&(*claimed)[i], near)
 		if errors.Is(err, errDamaged) {
 			// Nobody can ever work on it, and it must not stand in the way of the others. The lease is ours by now, whatever became of ctx.
-			err = q.Settle(context.WithoutCancel(ctx), (*claimed)[i].lease, queue.Dead(err.Error()))
+			err = q.bury(context.WithoutCancel(ctx), (*claimed)[i].lease, err.Error())
 			if err == nil || errors.Is(err, queue.ErrLeaseLost) {
 				continue
 			}
@@ -187,6 +192,15 @@ func (q *Queue) claim(ctx context.Context, lane string, max int) ([]queue.Lease,
 		leases = append(leases, lease)
 	}
 	return leases, nil
+}
+
+// bury makes a dead letter of a job that is damaged, and tells of it.
+func (q *Queue) bury(ctx context.Context, lease queue.Lease, reason string) error {
+	err := q.Settle(ctx, lease, queue.Dead(reason))
+	if err == nil {
+		q.told.Tell(queue.DeadLetter{Job: lease.Job, Reason: reason, Attempts: lease.Attempt, At: time.UnixMicro(q.now()).UTC()})
+	}
+	return err
 }
 
 // claimOperation leases what is due; its result may be read once the operation was answered. If the caller has left by then, the jobs are given back: nobody
@@ -208,8 +222,8 @@ func (q *Queue) claimOperation(lane string, max int) (*operation, *[]row) {
 }
 
 // unpack reads the record, on the caller's goroutine.
-func (q *Queue) unpack(r *row) (queue.Lease, error) {
-	job, err := q.load(r)
+func (q *Queue) unpack(r *row, near spans) (queue.Lease, error) {
+	job, err := q.load(r, near)
 	if err != nil {
 		return queue.Lease{}, fmt.Errorf("event %q of %s: %w", r.lease.EventID, r.lease.Provider, err)
 	}
@@ -219,12 +233,8 @@ func (q *Queue) unpack(r *row) (queue.Lease, error) {
 	return lease, nil
 }
 
-func (q *Queue) load(r *row) (queue.Job, error) {
-	record, err := q.log.read(r.place, r.size)
-	if err != nil {
-		return queue.Job{}, err
-	}
-	job, _, err := unpackRecord(record, nil)
+func (q *Queue) load(r *row, near spans) (queue.Job, error) {
+	job, err := near.unpack(q.log, r)
 	if err == nil && (job.Provider != r.lease.Provider || job.EventID != r.lease.EventID) {
 		err = fmt.Errorf("%w: segment %d has another event at offset %d", errDamaged, r.place.segment, r.place.offset)
 	}
@@ -293,7 +303,7 @@ func merge(a, b []row, max int) []row {
 // lease gives out one job. Where the last lease of it lapsed, that is how its last attempt ended.
 func (t *tx) lease(r *row, lease int64) error {
 	if r.state == stateProcessing {
-		if err := t.note(r.lease.ID, r.lease.Attempt, "lease lapsed"); err != nil {
+		if err := t.note(r.lease.ID, "lease lapsed"); err != nil {
 			return err
 		}
 	} else {
@@ -302,7 +312,7 @@ func (t *tx) lease(r *row, lease int64) error {
 		d.leased++
 	}
 	deadline := t.now + lease
-	if _, _, err := t.conn.exec(sqlLease, deadline, r.lease.ID); err != nil {
+	if _, _, err := t.conn.exec(sqlLease, deadline, t.now, r.lease.ID); err != nil {
 		return err
 	}
 	r.lease.Token++
@@ -339,8 +349,9 @@ func (t *tx) giveBack(rows []row) error {
 func scanJob(c []driver.Value) row {
 	return row{
 		state: c[1].(int64), at: c[2].(int64), size: int(c[9].(int64)), place: place{segment: c[10].(int64), offset: c[11].(int64)}, row: c[13].(int64),
+		leases: int(c[4].(int64)), leasedAt: c[15].(int64),
 		lease: queue.Lease{
-			ID: c[0].(int64), Token: c[3].(int64), Attempt: int(c[4].(int64)),
+			ID: c[0].(int64), Token: c[3].(int64), Attempt: int(c[4].(int64) - c[14].(int64)),
 			Job: queue.Job{
 				ReceivedAt: time.UnixMicro(c[5].(int64)).UTC(), Provider: c[6].(string), EventID: c[7].(string), Type: c[8].(string), Lane: c[12].(string),
 			},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"slices"
 	"sync"
 	"time"
 
@@ -38,22 +39,23 @@ var errDamaged = errors.New("stored job is damaged or missing")
 var castagnoli = sync.OnceValue(func() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) })
 
 // packer makes records. Its zero value is ready; it belongs to one goroutine at a time.
-type packer struct{ packed []byte }
+type packer struct{ packed, record []byte }
 
-// record returns the job as it stands in a segment. It is compressed by itself: there is no shared dictionary, because a payload has to be
+// append appends the job as it stands in a segment. It is compressed by itself: there is no shared dictionary, because a payload has to be
 // readable for as long as it is kept, and a dictionary that is lost or replaced takes all of them with it.
 //
 // Note: what is known of a job is compressed together with its payload, which mostly says the same once more: an id that stands in both costs a few bytes.
 //
 // Note: zstd at its fastest level makes bodies a quarter smaller and takes four times as long in a busy receiver, where its
 // tables are never in the processor's cache. There it was a quarter of the receiver's time.
-func (p *packer) record(job *queue.Job, at int64, more bool) []byte {
+func (p *packer) append(b []byte, job *queue.Job, at int64, more bool) []byte {
 	p.packed = appendJob(p.packed[:0], job, at)
-	out := make([]byte, minRecord+max(s2.MaxEncodedLen(len(p.packed)), len(p.packed)))
+	size := minRecord + max(s2.MaxEncodedLen(len(p.packed)), len(p.packed))
+	p.record = slices.Grow(p.record[:0], size)
+	out := p.record[:size]
 	var flags byte
 	body := s2.Encode(out[minRecord:], p.packed)
-	size := len(body)
-	if size < len(p.packed) {
+	if size = len(body); size < len(p.packed) {
 		flags = flagS2
 	} else {
 		size = copy(out[minRecord:], p.packed)
@@ -64,10 +66,10 @@ func (p *packer) record(job *queue.Job, at int64, more bool) []byte {
 	out = out[:minRecord+size]
 	out[recordHeader] = flags
 	seal(out)
-	if cap(p.packed) > maxBatchBytes {
-		p.packed = nil
+	if cap(p.packed) > maxIdleCall {
+		p.packed, p.record = nil, nil
 	}
-	return out
+	return append(b, out...) // and so b, which waits for its turn at the disk, holds no more than that
 }
 
 // seal writes the header of a record.

@@ -88,5 +88,5 @@ func (t *tx) settleJob(lease *queue.Lease, outcome queue.Outcome) (bool, error) 
 	if outcome.IsRetry() {
 		t.wake(lease.Lane)
 	}
-	return true, t.note(lease.ID, lease.Attempt, outcome.Reason())
+	return true, t.note(lease.ID, outcome.Reason())
 }

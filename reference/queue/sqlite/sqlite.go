@@ -52,6 +52,9 @@ type Options struct {
 	// WALLimit is the size in bytes at which the write-ahead log is begun anew; 0 is DefaultWALLimit. The file stays under three times
 	// that, and one batch.
 	WALLimit int64
+	// Retention is how long a finished event is kept, with its payload and its history, from when it was done or dropped; it is then known no more, and a delivery of it would be a
+	// new event. 0 keeps all for ever; any other is MinRetention or more. Dead letters, and what is not finished, are never deleted. All processes of a queue should say the same.
+	Retention time.Duration
 	// Now is the clock of due times and leases; nil is time.Now. The processes of a queue must agree on the time to
 	// within a small part of a lease, which those of one machine do.
 	Now func() time.Time
@@ -72,6 +75,8 @@ func (o Options) withDefaults() (Options, error) {
 		return o, fmt.Errorf("lease is %v: use at least 1ms", o.Lease)
 	case o.MaxPayload < 1 || o.MaxPayload > maxBody:
 		return o, fmt.Errorf("largest payload is %d bytes: use 1 to %d", o.MaxPayload, maxBody)
+	case o.Retention != 0 && o.Retention < MinRetention:
+		return o, fmt.Errorf("retention is %v: use 0 or at least %v", o.Retention, MinRetention)
 	case o.WALLimit < 1<<16:
 		return o, fmt.Errorf("limit of the write-ahead log is %d bytes: use at least %d", o.WALLimit, 1<<16)
 	}
@@ -79,7 +84,7 @@ func (o Options) withDefaults() (Options, error) {
 }
 
 // Queue is a durable queue and event store in one SQLite file and the segments of a log. Any number of processes may open the same directory, and one
-// process several times. It implements queue.Queue, queue.Extender, queue.Depther and queue.DeadLister; all methods may be called concurrently.
+// process several times. It implements queue.Queue and every optional interface beside it; all methods may be called concurrently.
 type Queue struct {
 	dir    string
 	opts   Options
@@ -90,7 +95,9 @@ type Queue struct {
 	indexer    *indexer
 	writer     *writer
 	checkpoint *checkpointer
-	packers    sync.Pool // of *packer
+	sweeper    *sweeper
+	told       queue.Teller
+	buffers    sync.Pool // of *[]byte, see spans
 	// debounces is set once a job of a row of updates was leased.
 	debounces atomic.Bool
 	// reader holds the connection for peeking, depth and listings, while nobody uses it.
@@ -126,7 +133,6 @@ func Open(ctx context.Context, dir string, opts Options) (_ *Queue, err error) {
 	}
 	q := &Queue{
 		dir: dir, opts: opts,
-		packers: sync.Pool{New: func() any { return new(packer) }},
 		reader:  make(chan *conn, 1),
 		lanes:   make(map[string]*lane),
 		closing: make(chan struct{}),
@@ -185,6 +191,7 @@ func (q *Queue) open(ctx context.Context) (err error) {
 		return err
 	}
 	q.checkpoint.start()
+	q.sweeper = startSweeper(q)
 	go q.intake.run()
 	go q.indexer.run()
 	return nil
@@ -283,14 +290,18 @@ func (q *Queue) Close(ctx context.Context) error {
 func (q *Queue) shutDown() {
 	defer close(q.done)
 	q.calls.Wait()
-	errs := []error{q.intake.close(), q.indexer.close(), q.writer.close(), q.log.close(), q.checkpoint.close(), (<-q.reader).close()}
+	errs := []error{q.sweeper.close(), q.intake.close(), q.indexer.close(), q.writer.close(), q.log.close(), q.checkpoint.close(), (<-q.reader).close()}
 	if err := errors.Join(errs...); err != nil {
 		q.err = fmt.Errorf("close the queue: %w", err)
 	}
 }
 
+// TellDead implements queue.DeadTeller.
+func (q *Queue) TellDead(fn func(queue.DeadLetter)) { q.told.TellDead(fn) }
+
 var (
 	_ queue.Queue      = (*Queue)(nil)
+	_ queue.DeadTeller = (*Queue)(nil)
 	_ queue.Extender   = (*Queue)(nil)
 	_ queue.Depther    = (*Queue)(nil)
 	_ queue.DeadLister = (*Queue)(nil)

@@ -106,6 +106,7 @@ func TestOpenRefuses(t *testing.T) {
 		"negative lease":  {Lease: -time.Second},
 		"no payload":      {MaxPayload: -1},
 		"log without end": {WALLimit: 1},
+		"short retention": {Retention: time.Second},
 	} {
 		if q, err := sqlite.Open(t.Context(), t.TempDir(), opts); err == nil {
 			_ = q.Close(t.Context())
@@ -214,6 +215,15 @@ func TestStatementsUseTheirIndex(t *testing.T) {
 	}
 }
 
+// TestLimitsAreNotPlanned: a limit that is a plain parameter has the statement planned anew each time.
+func TestLimitsAreNotPlanned(t *testing.T) {
+	for name, statement := range sqlite.Statements() {
+		if strings.Contains(statement, "LIMIT ?") || strings.Contains(statement, "OFFSET ?") {
+			t.Errorf("%s: write +? for the limit in %s", name, statement)
+		}
+	}
+}
+
 // TestCountsStayTrue does anything in any order and compares what is counted along with what is there.
 func TestCountsStayTrue(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
@@ -281,7 +291,7 @@ func TestEventHistory(t *testing.T) {
 	if err := q.Enqueue(t.Context(), want); err != nil {
 		t.Fatalf("Enqueue: %v", err)
 	}
-	event := func() sqlite.Event {
+	event := func() queue.Event {
 		t.Helper()
 		e, err := q.Event(t.Context(), "stripe", "storied")
 		if err != nil {
@@ -289,7 +299,7 @@ func TestEventHistory(t *testing.T) {
 		}
 		return e
 	}
-	check := func(state sqlite.State, reasons ...string) {
+	check := func(state queue.State, reasons ...string) {
 		t.Helper()
 		e := event()
 		var got []string
@@ -303,29 +313,29 @@ func TestEventHistory(t *testing.T) {
 			t.Errorf("attempts (-want +got):\n%s", diff)
 		}
 	}
-	check(sqlite.Pending)
+	check(queue.StatePending)
 	lease := receive(t, q, 1)[0]
-	check(sqlite.Processing)
+	check(queue.StateProcessing)
 	settle(t, q, lease, queue.Retry(0, strings.Repeat("ü", 5000)))
 	long := "1 " + strings.Repeat("ü", 2048) + "..."
-	check(sqlite.Pending, long)
+	check(queue.StatePending, long)
 	settle(t, q, receive(t, q, 1)[0], queue.Dead("hopeless"))
-	check(sqlite.Failed, long, "2 hopeless")
+	check(queue.StateFailed, long, "2 hopeless")
 	if err := q.Redrive(t.Context(), "stripe", "storied"); err != nil {
 		t.Fatalf("Redrive: %v", err)
 	}
-	check(sqlite.Pending, long, "2 hopeless")
+	check(queue.StatePending, long, "2 hopeless")
 	if err := q.Redrive(t.Context(), "stripe", "storied"); err == nil {
 		t.Errorf("Redrive of a job that is not dead: got no error")
 	}
 	lease = receive(t, q, 1)[0]
-	if lease.Attempt != 3 {
-		t.Errorf("attempt after Redrive: got %d, want 3", lease.Attempt)
+	if e := event(); lease.Attempt != 1 || e.Attempt != 1 || e.Leases != 3 {
+		t.Errorf("attempt after Redrive: got %d, and %d of %d leases, want 1 of 3", lease.Attempt, e.Attempt, e.Leases)
 	}
 	settle(t, q, lease, queue.Done())
-	check(sqlite.Done, long, "2 hopeless")
-	if _, err := q.Event(t.Context(), "stripe", "never sent"); !errors.Is(err, sqlite.ErrUnknownEvent) {
-		t.Errorf("Event that was never sent: got error %v, want %v", err, sqlite.ErrUnknownEvent)
+	check(queue.StateDone, long, "2 hopeless")
+	if _, err := q.Event(t.Context(), "stripe", "never sent"); !errors.Is(err, queue.ErrUnknownEvent) {
+		t.Errorf("Event that was never sent: got error %v, want %v", err, queue.ErrUnknownEvent)
 	}
 }
 

@@ -12,97 +12,6 @@ import (
 	"floodproof/reference/queue"
 )
 
-// State is where an event stands.
-type State string
-
-// The states of an event.
-const (
-	Pending    State = "pending"    // waits, due or delayed
-	Processing State = "processing" // leased
-	Done       State = "done"
-	Failed     State = "failed" // a dead letter
-)
-
-// Attempt is how one lease of an event ended without success.
-type Attempt struct {
-	// Number counts leases from 1; 0 is an event that was dead on arrival.
-	Number int
-	At     time.Time
-	Reason string
-}
-
-// Event is what the store knows of one event.
-type Event struct {
-	queue.Job
-	State State
-	// Since is when a pending event is or was due, when the lease of a processing one lapses, and when a done or failed one was settled.
-	Since time.Time
-	// Leases is how often it was leased. Attempts are those leases that ended without success, oldest first.
-	Leases   int
-	Attempts []Attempt
-}
-
-// ErrUnknownEvent is the answer of Event for an event that was never enqueued.
-var ErrUnknownEvent = errors.New("unknown event")
-
-// Event looks one event up, whatever became of it. Done events keep their payload.
-func (q *Queue) Event(ctx context.Context, provider, eventID string) (Event, error) {
-	if err := q.begin(); err != nil {
-		return Event{}, err
-	}
-	defer q.calls.Done()
-	var found *row
-	var attempts []Attempt
-	err := q.read(ctx, func(c *conn) error {
-		return c.snapshot(func() (err error) {
-			found, attempts, err = q.lookUp(c, provider, eventID)
-			return err
-		})
-	})
-	if err == nil && found == nil {
-		err = ErrUnknownEvent
-	}
-	if err != nil {
-		return Event{}, fmt.Errorf("look up event %q of %s: %w", eventID, provider, err)
-	}
-	lease, err := q.unpack(found)
-	if err != nil {
-		return Event{}, err
-	}
-	state := map[int64]State{statePending: Pending, stateProcessing: Processing, stateDone: Done, stateFailed: Failed}[found.state]
-	return Event{Job: lease.Job, State: state, Since: time.UnixMicro(found.at), Leases: lease.Attempt, Attempts: attempts}, nil
-}
-
-// lookUp finds an event in the database, or in the part of the log that is not there yet. It is nil if it is in neither.
-func (q *Queue) lookUp(c *conn, provider, eventID string) (found *row, attempts []Attempt, err error) {
-	err = c.query(sqlEvent, func(columns []driver.Value) error {
-		r := scanJob(columns)
-		found = &r
-		return nil
-	}, provider, eventID)
-	if err != nil {
-		return nil, nil, err
-	}
-	if found == nil {
-		err = q.unindexed(c, func(e *entry) error {
-			if e.job.Provider != provider || e.job.EventID != eventID {
-				return nil
-			}
-			found = &row{lease: queue.Lease{Job: e.job}, at: e.received, size: e.size, place: e.at}
-			if e.job.DeadOnArrival != "" {
-				found.state, attempts = stateFailed, []Attempt{{At: time.UnixMicro(e.received), Reason: e.job.DeadOnArrival}}
-			}
-			return nil
-		})
-		return found, attempts, err
-	}
-	err = c.query(sqlAttempts, func(columns []driver.Value) error {
-		attempts = append(attempts, Attempt{Number: int(columns[0].(int64)), At: time.UnixMicro(columns[1].(int64)), Reason: columns[2].(string)})
-		return nil
-	}, found.lease.ID)
-	return found, attempts, err
-}
-
 // Depth implements queue.Depther. The counts are kept with every change, and to them comes what only the log knows of, which is a few milliseconds'
 // worth: it costs the same however much the queue holds. Jobs whose lease lapsed are waiting.
 func (q *Queue) Depth(ctx context.Context) (queue.Depth, error) {
@@ -123,7 +32,8 @@ func (q *Queue) Depth(ctx context.Context) (queue.Depth, error) {
 	d := queue.Depth{Lanes: lanes}
 	for _, l := range lanes {
 		d.Waiting, d.Leased, d.Dead, d.Done = d.Waiting+l.Waiting, d.Leased+l.Leased, d.Dead+l.Dead, d.Done+l.Done
-		d.Oldest = max(d.Oldest, l.Oldest)
+		d.Expired += l.Expired
+		d.Oldest, d.Held = max(d.Oldest, l.Oldest), max(d.Held, l.Held)
 	}
 	return d, nil
 }
@@ -138,13 +48,14 @@ func (q *Queue) laneDepths(c *conn) ([]queue.LaneDepth, error) {
 			}
 			return absent
 		}
-		lapsed := number(5, 0)
+		lapsed := number(6, 0)
 		lanes = append(lanes, queue.LaneDepth{
-			Lane: row[0].(string), Waiting: number(1, 0) + lapsed, Leased: number(2, 0) - lapsed, Dead: number(3, 0), Done: number(4, 0),
-			Oldest: time.Duration(now-min(number(6, now), number(7, now))) * time.Microsecond,
+			Lane: row[0].(string), Waiting: number(1, 0) + lapsed, Leased: number(2, 0) - lapsed, Dead: number(3, 0), Done: number(4, 0), Expired: number(5, 0),
+			Oldest: time.Duration(now-min(number(7, now), number(8, now))) * time.Microsecond,
+			Held:   time.Duration(now-min(number(9, now), now)) * time.Microsecond,
 		})
 		return nil
-	}, now, now, now)
+	}, now, now, now, now)
 	if err != nil {
 		return nil, err
 	}
@@ -207,14 +118,14 @@ func (q *Queue) deadPage(c *conn, at, id *int64) (letters []queue.DeadLetter, fu
 	size := 0
 	err = c.query(sqlFailed, func(columns []driver.Value) error {
 		r := scanJob(columns)
-		lease, err := q.unpack(&r)
+		lease, err := q.unpack(&r, nil)
 		if errors.Is(err, errDamaged) { // what is left of it is shown all the same
 			lease, err = r.lease, nil
 		}
 		if err != nil {
 			return err
 		}
-		reason, _ := columns[14].(string)
+		reason, _ := columns[16].(string)
 		letters = append(letters, queue.DeadLetter{Job: lease.Job, Reason: reason, Attempts: lease.Attempt, At: time.UnixMicro(r.at)})
 		*at, *id = r.at, lease.ID
 		if size += len(lease.Payload); size > maxClaimBytes {

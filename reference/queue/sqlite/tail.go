@@ -113,10 +113,13 @@ func (t *tail) skip(b []byte) []entry {
 	return []entry{{job: damagedJob(at, n), at: at, size: n}}
 }
 
+// damagedProvider is the provider of dead letters that stand for damaged parts of the log.
+const damagedProvider = "damaged"
+
 // damagedJob stands for jobs that were acknowledged and cannot be read any more: they must not be missed by nobody.
 func damagedJob(at place, size int) queue.Job {
 	return queue.Job{
-		Provider: "damaged", EventID: fmt.Sprintf("segment %d, offset %d", at.segment, at.offset),
+		Provider: damagedProvider, EventID: fmt.Sprintf("segment %d, offset %d", at.segment, at.offset),
 		ReceivedAt:    time.UnixMicro(0).UTC(),
 		DeadOnArrival: fmt.Sprintf("%d bytes of the log are not what was written: the events in them were acknowledged and are lost", size),
 	}

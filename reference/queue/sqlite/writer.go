@@ -86,6 +86,7 @@ type tx struct {
 type delta struct {
 	lane                        string
 	waiting, leased, dead, done int64
+	expired                     int64 // of those that were done
 }
 
 // delta returns the change of a lane's counts, to be changed itself. It is valid until the next call.
@@ -272,7 +273,7 @@ func (w *writer) transact(batch []*operation) (failed bool, due []string, err er
 		if d == (delta{lane: d.lane}) {
 			continue
 		}
-		if _, _, err := w.conn.exec(sqlCount, d.lane, d.waiting, d.leased, d.dead, d.done); err != nil {
+		if _, _, err := w.conn.exec(sqlCount, d.lane, d.waiting, d.leased, d.dead, d.done, d.expired); err != nil {
 			return false, nil, fmt.Errorf("count: %w", err)
 		}
 	}
