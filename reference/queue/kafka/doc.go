@@ -24,6 +24,9 @@
 // to survive a loss of power; of three replicas, two of which must have it, the loss of a machine is claimed; and the end of processes otherwise. A topic that forgets
 // (retention.ms, a week by default), or has several partitions, is refused.
 //
+// Where records are not synced, a log may come back shorter than it was. Each handle that reads notices (it looks at its last record again after every new connection), says so in
+// one error of a Receive, and reads what is left from the beginning. Whoever has a lease from before the loss cannot end with it one that has the same numbers since.
+//
 // The broker of package child is kfake, which franz-go is tested with, and not Kafka. It can sync each record, but does not look whether that succeeded, and so only the end of
 // processes is claimed of it, and nothing if it keeps no files. Figures that are measured with it are figures of kfake, and say nothing about Kafka.
 //

@@ -2,13 +2,11 @@ package kafka
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime"
 	"sync"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"floodproof/reference/queue/memory/state"
@@ -27,14 +25,15 @@ type engine struct {
 	ended  chan struct{} // closed when the writer is gone
 
 	reading sync.Once
-	reader  *kgo.Client
 	stop    context.CancelFunc
 	tailing sync.WaitGroup
 
 	mu      sync.Mutex
 	number  int64
+	writing int64             // the frame that is being written, 0 if none is
 	pending map[int64][]*call // by frame: those that wait for the log
 	claims  map[string]chan struct{}
+	lost    error // what the log lost, until somebody is told
 	broken  error // the log cannot be read on
 }
 
@@ -102,15 +101,16 @@ func (e *engine) awaitDue(ctx context.Context, lane string) error {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
-		if err := e.trouble(); err != nil {
+		log, err := e.view()
+		if err != nil {
 			return err
 		}
-		now, woken, wait := e.fold.due(lane)
+		now, woken, wait := log.due(lane)
 		if err := ctx.Err(); now || err != nil {
 			return err
 		}
 		if wait < 0 || wait > lookAgain {
-			wait = lookAgain // at e.trouble
+			wait = lookAgain // at e.view
 		}
 		timer.Reset(wait)
 		select {
@@ -125,6 +125,17 @@ func (e *engine) trouble() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.broken
+}
+
+// view is what the log says so far. That the log lost something is told once, instead.
+func (e *engine) view() (*fold, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err := e.lost; err != nil && e.broken == nil {
+		e.lost = nil
+		return nil, err
+	}
+	return e.fold, e.broken
 }
 
 // write gives a command to the writer and waits for its answer.
@@ -153,7 +164,7 @@ func (e *engine) write(ctx context.Context, c *state.Command) (state.Result, err
 func (e *engine) answer(k *call, r state.Result, err error) (orphans []state.Command) {
 	if k.abandoned || k.answered {
 		for _, l := range r.Leases {
-			orphans = append(orphans, state.Command{Op: state.GiveBack, ID: l.ID, Token: l.Token})
+			orphans = append(orphans, state.Command{Op: state.GiveBack, ID: l.ID, Token: l.Token, EventID: l.EventID})
 		}
 		return orphans
 	}
@@ -208,6 +219,7 @@ func (e *engine) produce(group []*call) {
 	e.mu.Lock()
 	e.number++
 	number := e.number
+	e.writing = number
 	for _, k := range group {
 		if k.command.Op != state.Enqueue {
 			e.pending[number] = group
@@ -226,6 +238,7 @@ func (e *engine) produce(group []*call) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	e.writing = 0
 	for _, k := range group {
 		switch {
 		case err != nil || k.command.Op == state.Enqueue:
@@ -236,104 +249,11 @@ func (e *engine) produce(group []*call) {
 	}
 }
 
-// read begins to read the log, from its beginning: a handle that only enqueues need not know what is in it.
-func (e *engine) read() error {
-	e.reading.Do(func() {
-		start := map[string]map[int32]kgo.Offset{e.topic: {0: kgo.NewOffset().At(0)}}
-		reader, err := kgo.NewClient(append(e.options[:len(e.options):len(e.options)], kgo.ConsumePartitions(start),
-			kgo.ConsumeResetOffset(kgo.NoResetOffset()), kgo.FetchMaxWait(time.Second), kgo.FetchMaxPartitionBytes(2*maxRecord))...)
-		if err != nil {
-			e.broken = fmt.Errorf("read the log: %w", err)
-			return
-		}
-		ctx, stop := context.WithCancel(context.Background())
-		e.reader, e.stop = reader, stop
-		e.tailing.Go(func() { e.tail(ctx) })
-	})
-	return e.trouble()
-}
-
-// tail applies the log until the context ends or it cannot be read on.
-func (e *engine) tail(ctx context.Context) {
-	next := int64(0)
-	for ctx.Err() == nil {
-		fetches := e.reader.PollFetches(ctx)
-		for _, failed := range fetches.Errors() {
-			if ctx.Err() == nil && final(failed.Err) {
-				e.breakDown(fmt.Errorf("read the log at offset %d: %w: open the queue again", next, failed.Err))
-				return
-			}
-		}
-		for iter := fetches.RecordIter(); !iter.Done(); {
-			record := iter.Next()
-			f, err := readFrame(record.Value)
-			if err != nil || record.Offset != next {
-				e.breakDown(errors.Join(fmt.Errorf("read the log: offset %d follows %d", record.Offset, next-1), err))
-				return
-			}
-			if record.Attrs.TimestampType() == 1 {
-				f.clock = record.Timestamp.UnixMicro() // the broker's
-			}
-			next++
-			e.apply(&f)
-		}
-	}
-}
-
-// final says that reading on is no use: the log was cut, or is gone. The client tries everything else again by itself.
-func final(err error) bool {
-	var lost *kgo.ErrDataLoss
-	var said *kerr.Error
-	return errors.As(err, &lost) || errors.As(err, &said) && !said.Retriable
-}
-
-// apply applies a frame, and answers those whose it is.
-func (e *engine) apply(f *frame) {
-	mine := f.writer == e.writer
-	results, repeated := e.fold.apply(f, mine)
-	if !mine || repeated {
-		return
-	}
-	e.mu.Lock()
-	var orphans []state.Command
-	for i, k := range e.pending[f.number] {
-		if k.command.Op == state.Enqueue {
-			continue // is answered when it is acknowledged
-		}
-		orphans = append(orphans, e.answer(k, results[i], nil)...)
-	}
-	for number := range e.pending {
-		if number <= f.number { // what is not in the log by now never takes effect
-			delete(e.pending, number)
-		}
-	}
-	e.mu.Unlock()
-	for i := range orphans {
-		select {
-		case e.intake <- &call{command: &orphans[i], size: 64, done: make(chan struct{})}:
-		default: // it lapses
-		}
-	}
-}
-
-// breakDown ends all calls that wait for the log, now and later.
-func (e *engine) breakDown(err error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.broken = err
-	for _, group := range e.pending {
-		for _, k := range group {
-			e.answer(k, state.Result{}, err)
-		}
-	}
-}
-
 // Close implements front.Engine.
 func (e *engine) Close() {
 	if e.stop != nil {
 		e.stop()
 		e.tailing.Wait()
-		e.reader.Close()
 	}
 	close(e.intake)
 	<-e.ended

@@ -8,10 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"regexp"
 	"strings"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"floodproof/reference/queue"
@@ -32,6 +34,8 @@ const (
 	maxCall, maxFrame, maxPayload = 12 << 20, 1 << 20, 4 << 20
 	// deliverWithin is how long a frame is tried to be written.
 	deliverWithin = 10 * time.Second
+	// dialWithin bounds the making of a connection.
+	dialWithin = 10 * time.Second
 	// lookAgain is how often a receiver that waits asks whether the log can still be read.
 	lookAgain = time.Second
 	// waiting is how many calls may wait for the writer before more have to.
@@ -42,7 +46,7 @@ const (
 
 // Options are how a queue is opened. The zero value is a queue on a broker of this machine.
 type Options struct {
-	// Brokers are addresses of some brokers as host:port, separated by commas; "" is DefaultBrokers.
+	// Brokers are addresses of some brokers as host:port, separated by commas; "" is DefaultBrokers. The only broker of a cluster is always reached there, wherever it says it is.
 	Brokers string
 	// Namespace keeps queues of one cluster apart, and is part of the topic's name: letters, digits, - and _, at most 64; "" is DefaultNamespace.
 	Namespace string
@@ -85,6 +89,11 @@ func Open(ctx context.Context, opts Options) (*Queue, error) {
 		return nil, fmt.Errorf("open the queue: %w", err)
 	}
 	client := append([]kgo.Opt{kgo.SeedBrokers(strings.Split(opts.Brokers, ",")...), kgo.RetryBackoffFn(backoff), kgo.MetadataMinAge(100 * time.Millisecond)}, opts.Client...)
+	direct, err := straight(ctx, &opts, client)
+	if err != nil {
+		return nil, fmt.Errorf("open the queue %s: %w", opts.Namespace, err)
+	}
+	client = append(client, direct...)
 	// Note: the broker's own protection against records that are sent twice lasts as long as a producer's session. The frames' numbers last as long as the log, and
 	// without it a frame can be given up.
 	producer, err := kgo.NewClient(append(client[:len(client):len(client)], kgo.RequiredAcks(kgo.AllISRAcks()), kgo.DisableIdempotentWrite(),
@@ -106,6 +115,30 @@ func Open(ctx context.Context, opts Options) (*Queue, error) {
 	}
 	go e.run()
 	return &Queue{Queue: front.New(e, front.Limits{Lease: opts.Lease, MaxPayload: maxPayload, MaxCall: maxCall}), claims: claims}, nil
+}
+
+// straight makes all connections to the only broker of a cluster go where it was found. Kafka's clients connect to where a broker says it is, which is of no use behind a tunnel, a proxy,
+// or the port of a container; with a single broker there is nothing to choose. Whoever gives options of the connection has chosen.
+func straight(ctx context.Context, opts *Options, client []kgo.Opt) ([]kgo.Opt, error) {
+	if strings.Contains(opts.Brokers, ",") || len(opts.Client) > 0 {
+		return nil, nil
+	}
+	probe, err := kgo.NewClient(client...)
+	if err != nil {
+		return nil, err
+	}
+	defer probe.Close()
+	meta, err := kadm.NewClient(probe).BrokerMetadata(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("ask the cluster: %w", err)
+	}
+	if len(meta.Brokers) != 1 {
+		return nil, nil
+	}
+	dialer := net.Dialer{Timeout: dialWithin}
+	return []kgo.Opt{kgo.Dialer(func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return dialer.DialContext(ctx, network, opts.Brokers)
+	})}, nil
 }
 
 // backoff is short: what waits here is a caller.

@@ -12,7 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"floodproof/reference/queue"
-	"floodproof/reference/queue/kafka/child"
+	"floodproof/reference/queue/kafka/mark"
 )
 
 // needed are the settings of the topic without which jobs would go: by default a topic forgets what is older than a week
@@ -26,7 +26,7 @@ func prepare(ctx context.Context, client *kgo.Client, topic string) (queue.Claim
 	if err != nil {
 		return queue.Claims{}, fmt.Errorf("ask the cluster: %w", err)
 	}
-	kfake, isFake := strings.CutPrefix(meta.Cluster, child.ClusterPrefix)
+	kfake, isFake := strings.CutPrefix(meta.Cluster, mark.ClusterPrefix)
 	settings := map[string]*string{
 		"max.message.bytes": kadm.StringPtr(strconv.Itoa(maxRecord + 1<<20)), "message.timestamp.type": kadm.StringPtr("LogAppendTime"),
 	}
@@ -69,7 +69,7 @@ func prepare(ctx context.Context, client *kgo.Client, topic string) (queue.Claim
 		}
 	}
 	if isFake {
-		c.Version, c.Durability = child.Version(), queue.DurabilityProcess
+		c.Version, c.Durability = mark.Version(), queue.DurabilityProcess
 		c.Settings["storage"] = kfake
 		c.Settings["message.timestamp.type"] = "CreateTime" // whatever it says
 		if kfake == "memory" {

@@ -8,7 +8,7 @@ import (
 
 	"floodproof/reference/queue"
 	"floodproof/reference/queue/kafka"
-	"floodproof/reference/queue/kafka/child"
+	"floodproof/reference/queue/kafka/mark"
 )
 
 // TestForeignTopic: a topic that forgets, or has several orders, is refused.
@@ -43,7 +43,7 @@ func TestClaims(t *testing.T) {
 	for storage, want := range map[string]queue.Durability{"sync": queue.DurabilityProcess, "nosync": queue.DurabilityProcess, "memory": queue.DurabilityNone} {
 		s := private(t, map[string]string{"storage": storage})
 		c := open(t, kafka.Options{Brokers: s.Address()}).Claims()
-		if c.Durability != want || c.Settings["storage"] != storage || c.Version != child.Version() || c.DedupWindow != queue.Forever {
+		if c.Durability != want || c.Settings["storage"] != storage || c.Version != mark.Version() || c.DedupWindow != queue.Forever {
 			t.Errorf("%s: got %+v, want %s", storage, c, want)
 		}
 	}

@@ -11,30 +11,13 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"runtime/debug"
 	"syscall"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kfake"
+
+	"floodproof/reference/queue/kafka/mark"
 )
-
-// ClusterPrefix begins the cluster's id, by which the queue knows this broker. What follows is how it keeps records: sync, nosync or memory.
-const ClusterPrefix = "floodproof-kfake-"
-
-const module = "github.com/twmb/franz-go/pkg/kfake"
-
-// Version names the broker that is built in.
-func Version() string {
-	info, _ := debug.ReadBuildInfo()
-	if info != nil {
-		for _, m := range info.Deps {
-			if m.Path == module {
-				return "kfake " + m.Version
-			}
-		}
-	}
-	return "kfake of an unknown version"
-}
 
 // Main runs one broker in the foreground until SIGTERM or an interrupt, and returns the exit code: 0 after either, 1 if it could not run, 2 for wrong arguments. It
 // keeps its files in -dir and listens on -port of the loopback.
@@ -80,7 +63,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return 2
 	}
 	if s.version {
-		_, _ = fmt.Fprintln(stdout, Version())
+		_, _ = fmt.Fprintln(stdout, mark.Version())
 		return 0
 	}
 	if err := serve(s, stderr); err != nil {
@@ -95,7 +78,7 @@ func serve(s settings, stderr io.Writer) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	opts := []kfake.Opt{
-		kfake.NumBrokers(1), kfake.Ports(s.port), kfake.ClusterID(ClusterPrefix + s.storage),
+		kfake.NumBrokers(1), kfake.Ports(s.port), kfake.ClusterID(mark.ClusterPrefix + s.storage),
 		kfake.WithLogger(kfake.BasicLogger(stderr, kfake.LogLevelWarn)),
 	}
 	if s.storage != "memory" {
