@@ -216,7 +216,7 @@ func (s *session) deliver(number uint64, result state.Result) {
 		return
 	}
 	for i := range result.Leases {
-		back := state.Command{Op: state.GiveBack, ID: result.Leases[i].ID, Token: result.Leases[i].Token}
+		back := state.Command{Op: state.GiveBack, ID: result.Leases[i].ID, Token: result.Leases[i].Token, EventID: result.Leases[i].EventID}
 		_ = s.sender.Send(0, func(b []byte) []byte { return state.AppendCommand(b, &back) }) // what does not arrive lapses
 	}
 }

@@ -276,8 +276,8 @@ func TestRedrive(t *testing.T) {
 		t.Errorf("Redrive of what is not dead: got no error")
 	}
 	lease := receive(t, q)
-	if lease.Attempt != 2 {
-		t.Errorf("redriven: got attempt %d, want 2", lease.Attempt)
+	if lease.Attempt != 1 {
+		t.Errorf("redriven: got attempt %d, want 1", lease.Attempt)
 	}
 	if err := q.Settle(t.Context(), lease, queue.Done()); err != nil {
 		t.Fatal(err)

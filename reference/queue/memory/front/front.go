@@ -35,7 +35,7 @@ type Limits struct {
 	MaxPayload, MaxCall int
 }
 
-// Queue implements queue.Queue, queue.Extender, queue.Stepper, queue.Depther and queue.DeadLister on an engine. All methods may be called concurrently.
+// Queue implements queue.Queue, queue.Extender, queue.Stepper, queue.Depther, queue.DeadLister, queue.Redriver and queue.Dropper on an engine. All methods may be called concurrently.
 type Queue struct {
 	engine Engine
 	limits Limits
@@ -148,7 +148,7 @@ func (q *Queue) Receive(ctx context.Context, lane string, limit int) ([]queue.Le
 
 // underLease does a command that needs its lease.
 func (q *Queue) underLease(ctx context.Context, what string, lease queue.Lease, c state.Command) (state.Result, error) {
-	c.ID, c.Token = lease.ID, lease.Token
+	c.ID, c.Token, c.EventID = lease.ID, lease.Token, lease.EventID
 	r, err := q.call(ctx, &c)
 	if err == nil && r.Lost {
 		err = queue.ErrLeaseLost
@@ -239,15 +239,29 @@ func (q *Queue) DeadLetters(ctx context.Context, fn func(queue.DeadLetter) error
 	}
 }
 
-// Redrive makes a dead letter due again; its attempts go on counting. An event that is unknown or not dead is an error, and so is one of a debounced row of which a
-// newer version was there since: it would undo that.
+// Redrive implements queue.Redriver.
 func (q *Queue) Redrive(ctx context.Context, provider, eventID string) error {
-	r, err := q.call(ctx, &state.Command{Op: state.Redrive, Name: provider, EventID: eventID})
+	return q.act(ctx, "redrive", &state.Command{Op: state.Redrive, Name: provider, EventID: eventID})
+}
+
+// Drop implements queue.Dropper.
+func (q *Queue) Drop(ctx context.Context, provider, eventID string) error {
+	return q.act(ctx, "drop", &state.Command{Op: state.Drop, Name: provider, EventID: eventID})
+}
+
+// act does something with a dead letter.
+func (q *Queue) act(ctx context.Context, verb string, c *state.Command) error {
+	r, err := q.call(ctx, c)
 	if err == nil && r.Refused != "" {
 		err = errors.New(r.Refused)
+		for _, known := range []error{queue.ErrNotDead, queue.ErrSuperseded} { // an answer comes as a text
+			if r.Refused == known.Error() {
+				err = known
+			}
+		}
 	}
 	if err != nil {
-		return fmt.Errorf("redrive event %q of %s: %w", eventID, provider, err)
+		return fmt.Errorf("%s event %q of %s: %w", verb, c.EventID, c.Name, err)
 	}
 	return nil
 }
@@ -258,4 +272,6 @@ var (
 	_ queue.Stepper    = (*Queue)(nil)
 	_ queue.Depther    = (*Queue)(nil)
 	_ queue.DeadLister = (*Queue)(nil)
+	_ queue.Redriver   = (*Queue)(nil)
+	_ queue.Dropper    = (*Queue)(nil)
 )

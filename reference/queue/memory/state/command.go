@@ -18,9 +18,9 @@ const (
 	Enqueue Op = 1
 	// Lease leases up to Max jobs of the lane Name for the length For.
 	Lease Op = 2
-	// GiveBack undoes the lease ID and Token, which nobody got to see; the attempt does not count.
+	// GiveBack undoes the lease ID and Token of EventID, which nobody got to see; the attempt does not count.
 	GiveBack Op = 3
-	// Done ends the lease ID and Token.
+	// Done ends the lease ID and Token of EventID.
 	Done Op = 4
 	// Retry ends the lease for another one after For, for the reason Name.
 	Retry Op = 5
@@ -38,9 +38,14 @@ const (
 	Depth Op = 11
 	// Letters reads dead letters after the one numbered ID, as many as fit an answer.
 	Letters Op = 12
+	// Drop makes the dead letter EventID of the provider Name one no more.
+	Drop Op = 13
 )
 
 // Command is one call. Which fields it needs is said at its Op; the others are zero.
+//
+// A lease is named by its event too, although ID and Token are unique: a store whose last commands were lost gives the same numbers out again, for other jobs, and whoever
+// has a lease from before must not end one of these. An empty EventID fits all, as commands had none at first.
 type Command struct {
 	Op        Op
 	Max       int
@@ -55,7 +60,7 @@ type Command struct {
 type Result struct {
 	// Lost: there is no such lease, or it lapsed; nothing changed.
 	Lost bool
-	// Refused says why a Redrive did nothing.
+	// Refused says why a Redrive or a Drop did nothing.
 	Refused string
 	// Next is the number of the last of Letters, for the next page.
 	Next int64
@@ -76,22 +81,26 @@ func (s *Store) Apply(now int64, c *Command) (r Result) {
 	case Lease:
 		r.Leases = s.lease(c.Name, c.Max, c.For)
 	case GiveBack:
-		s.giveBack(c.ID, c.Token)
+		s.giveBack(c)
 	case Done, Retry, Dead:
 		r.Lost = !s.settle(c)
 	case Extend:
-		e := s.held(c.ID, c.Token)
+		e := s.held(c)
 		if r.Lost = e == nil; !r.Lost {
 			s.move(e, leased, s.now+max(c.For.Microseconds(), 1))
 			r.Deadline = time.UnixMicro(e.at)
 		}
 	case Finish:
-		e := s.held(c.ID, c.Token)
+		e := s.held(c)
 		if r.Lost = e == nil; !r.Lost && !slices.Contains(e.steps, c.Name) {
 			e.steps = append(e.steps, c.Name)
 		}
 	case Redrive:
 		if err := s.redrive(c.Name, c.EventID); err != nil {
+			r.Refused = err.Error()
+		}
+	case Drop:
+		if err := s.drop(c.Name, c.EventID); err != nil {
 			r.Refused = err.Error()
 		}
 	case Steps:

@@ -103,6 +103,9 @@ func random(r *rand.Rand, leases []queue.Lease) state.Command {
 	switch r.IntN(8) {
 	case 0:
 		c.Op, c.Name, c.EventID = state.Redrive, "p", fmt.Sprint(r.IntN(60))
+		if r.IntN(4) == 0 {
+			c.Op = state.Drop
+		}
 	case 1, 2, 3:
 		c.Op = state.Lease
 	default:
@@ -128,7 +131,7 @@ func TestRandomCommands(t *testing.T) {
 		known := make(map[string]bool)
 		owner := make(map[int64]queue.Lease)
 		var leases []queue.Lease
-		var last int64
+		var last, dropped int64
 		for now := int64(1); now < 600; now += r.Int64N(4) {
 			c := random(r, leases)
 			got, again := one.Apply(now, &c), two.Apply(now, &c)
@@ -145,7 +148,7 @@ func TestRandomCommands(t *testing.T) {
 					owner[c.ID] = held
 				case state.Done, state.Dead, state.Retry, state.GiveBack:
 					delete(owner, c.ID)
-				case state.Enqueue, state.Lease, state.Finish, state.Redrive, state.Steps, state.Depth, state.Letters: // change no lease, or are looked at below
+				case state.Enqueue, state.Lease, state.Finish, state.Redrive, state.Drop, state.Steps, state.Depth, state.Letters: // change no lease, or are looked at below
 				}
 			} else if c.Op >= state.Done && c.Op <= state.Finish && !got.Lost {
 				t.Fatalf("seed %d, instant %d: %+v was not refused although it is not the last lease", seed, now, c)
@@ -162,8 +165,11 @@ func TestRandomCommands(t *testing.T) {
 				}
 				last, owner[l.ID], leases = l.Token, l, append(leases, l)
 			}
+			if c.Op == state.Drop && got.Refused == "" {
+				dropped++
+			}
 			d := one.Apply(now, &state.Command{Op: state.Depth}).Depth
-			if sum := d.Waiting + d.Leased + d.Dead + d.Done; sum != int64(len(known)) {
+			if sum := d.Waiting + d.Leased + d.Dead + d.Done + dropped; sum != int64(len(known)) {
 				t.Fatalf("seed %d, instant %d: %d events came, %+v are there", seed, now, len(known), d)
 			}
 			two.Apply(now, &state.Command{Op: state.Depth})

@@ -2,7 +2,6 @@ package state
 
 import (
 	"container/heap"
-	"errors"
 	"slices"
 	"time"
 
@@ -19,7 +18,7 @@ type Store struct {
 	Woke func(lane string)
 
 	now   int64
-	known map[event]*entry // nil: done, and only its identity is kept
+	known map[event]*entry // nil: done or dropped, and only its identity is kept
 	live  map[int64]*entry
 	lanes map[string]*lane
 	rows  map[event]*row // by provider and resource
@@ -40,6 +39,7 @@ const (
 	leased
 	dead
 	done
+	dropped
 )
 
 // entry is one job that is not done.
@@ -123,7 +123,7 @@ func (s *Store) move(e *entry, to phase, at int64) {
 	case dead:
 		l.dead--
 		s.dead = slices.DeleteFunc(s.dead, func(d *entry) bool { return d == e })
-	case fresh, done:
+	case fresh, done, dropped:
 	}
 	s.ranks++
 	e.phase, e.at, e.rank = to, at, s.ranks
@@ -135,8 +135,10 @@ func (s *Store) move(e *entry, to phase, at int64) {
 	case dead:
 		l.dead++
 		s.dead = append(s.dead, e)
-	case done:
-		l.done++
+	case done, dropped:
+		if to == done {
+			l.done++
+		}
 		s.known[event{e.job.Provider, e.job.EventID}] = nil
 		delete(s.live, e.id)
 	case fresh:
@@ -193,19 +195,28 @@ func (s *Store) lease(name string, limit int, length time.Duration) (leases []qu
 	return leases
 }
 
+// leased is the job of the lease that a command names, although it may have lapsed, or nil.
+func (s *Store) leased(c *Command) *entry {
+	e := s.live[c.ID]
+	if e == nil || e.phase != leased || e.token != c.Token || c.EventID != "" && c.EventID != e.job.EventID {
+		return nil
+	}
+	return e
+}
+
 // held is the job of a lease that has not lapsed, or nil.
-func (s *Store) held(id, token int64) *entry {
-	e := s.live[id]
-	if e == nil || e.phase != leased || e.token != token || e.at <= s.now {
+func (s *Store) held(c *Command) *entry {
+	e := s.leased(c)
+	if e == nil || e.at <= s.now {
 		return nil
 	}
 	return e
 }
 
 // giveBack undoes a lease that nobody got to see.
-func (s *Store) giveBack(id, token int64) {
-	e := s.live[id]
-	if e == nil || e.phase != leased || e.token != token {
+func (s *Store) giveBack(c *Command) {
+	e := s.leased(c)
+	if e == nil {
 		return
 	}
 	e.attempt--
@@ -215,7 +226,7 @@ func (s *Store) giveBack(id, token int64) {
 
 // settle ends a lease by a command.
 func (s *Store) settle(c *Command) bool {
-	e := s.held(c.ID, c.Token)
+	e := s.held(c)
 	if e == nil {
 		return false
 	}
@@ -236,18 +247,30 @@ func (s *Store) settle(c *Command) bool {
 	return true
 }
 
-// redrive makes a dead letter due.
+// redrive makes a dead letter due, with its attempts counted from zero.
 func (s *Store) redrive(provider, id string) error {
 	e := s.known[event{provider, id}]
 	if e == nil || e.phase != dead {
-		return errors.New("there is no such dead letter")
+		return queue.ErrNotDead
 	}
 	if w := s.rowOf(e); w != nil {
 		if e.job.Version < w.version || w.pending != nil {
-			return errors.New("a newer version of its resource was there since")
+			return queue.ErrSuperseded
 		}
 		w.pending, w.opened, w.due = e, s.now, s.now
 	}
+	e.attempt = 0
 	s.move(e, waiting, s.now)
+	return nil
+}
+
+// drop makes a dead letter one no more. That its event is known is all that is kept of it.
+func (s *Store) drop(provider, id string) error {
+	name := event{provider, id}
+	e := s.known[name]
+	if e == nil || e.phase != dead {
+		return queue.ErrNotDead
+	}
+	s.move(e, dropped, s.now)
 	return nil
 }
