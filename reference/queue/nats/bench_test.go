@@ -103,6 +103,34 @@ func BenchmarkEnqueue(b *testing.B) {
 	benchmarkEnqueue(b, open(b, nats.Options{}), bodies(bodySize))
 }
 
+// BenchmarkEnqueueDebounced has 64 callers with one update each, of many resources or of one. Beside the job there are a state and a row to store, and two reads before each batch.
+func BenchmarkEnqueueDebounced(b *testing.B) {
+	for _, resources := range []int{1, 5000} {
+		b.Run(fmt.Sprint("resources=", resources), func(b *testing.B) {
+			debounce := queue.Debounce{Quiet: time.Minute, MaxWait: time.Hour}
+			benchmarkEnqueueOf(b, open(b, nats.Options{}), bodies(bodySize), func(i int64, j *queue.Job) {
+				j.Resource, j.Version, j.Debounce = fmt.Sprint("order-", i%int64(resources)), i, debounce
+			})
+		})
+	}
+}
+
+// BenchmarkTake has 64 callers who take turns of one limit.
+func BenchmarkTake(b *testing.B) {
+	q := open(b, nats.Options{})
+	limit := queue.Limit{Name: "mail", Rate: 1e6, Burst: 1}
+	b.SetParallelism(callers / 2) // times GOMAXPROCS
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			if _, err := q.Take(b.Context(), limit, 1); err != nil {
+				b.Error(err)
+				return
+			}
+		}
+	})
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "turns/s")
+}
+
 // BenchmarkEnqueueBesideWorker is the same while another handle claims and settles what comes, 64 at a time.
 func BenchmarkEnqueueBesideWorker(b *testing.B) {
 	name := namespace()
@@ -209,6 +237,12 @@ func settleAll(b *testing.B, q *nats.Queue, leases []queue.Lease) int64 {
 
 func benchmarkEnqueue(b *testing.B, q *nats.Queue, payloads [][]byte) {
 	b.Helper()
+	benchmarkEnqueueOf(b, q, payloads, func(int64, *queue.Job) {})
+}
+
+// benchmarkEnqueueOf enqueues jobs that set may change.
+func benchmarkEnqueueOf(b *testing.B, q *nats.Queue, payloads [][]byte, set func(int64, *queue.Job)) {
+	b.Helper()
 	var n atomic.Int64
 	latencies := make(chan []time.Duration, 1024)
 	b.SetParallelism(callers / 2) // times GOMAXPROCS
@@ -220,6 +254,7 @@ func benchmarkEnqueue(b *testing.B, q *nats.Queue, payloads [][]byte) {
 			i := n.Add(1)
 			begin := time.Now()
 			j := queue.Job{Provider: "stripe", EventID: eventID(uint64(i)), DeliveryID: "d", Type: "invoice.paid", Payload: payloads[int(i)%len(payloads)], ReceivedAt: begin}
+			set(i, &j)
 			if err := q.Enqueue(b.Context(), j); err != nil {
 				b.Error(err)
 				return

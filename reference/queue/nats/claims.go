@@ -35,6 +35,9 @@ func (q *Queue) makeClaims(ctx context.Context, config streamConfig) queue.Claim
 		if always {
 			durability = queue.DurabilityPower
 		}
+		if always && config.Replicas > 1 {
+			durability = queue.DurabilityFailover
+		}
 	}
 	if config.Storage != "file" || config.PersistMode == "async" {
 		durability = queue.DurabilityNone
@@ -43,6 +46,8 @@ func (q *Queue) makeClaims(ctx context.Context, config streamConfig) queue.Claim
 		Durability:    durability,
 		DedupWindow:   queue.Forever,
 		DelayAccuracy: delayAccuracy,
+		Debounce:      true,
+		SharedLimit:   true,
 		MaxPayload:    q.opts.MaxPayload,
 		Settings:      settings,
 		Version:       "NATS JetStream " + q.link.conn.ConnectedServerVersion(),

@@ -30,7 +30,7 @@ func (q *Queue) walk(ctx context.Context, pattern string, fn func([]stored) erro
 	return nil
 }
 
-// Depth implements queue.Depther. The counts are exact. Oldest looks at the jobs that no receiver was given yet; one whose lease or delay ended counts as waiting
+// Depth implements queue.Depther. The counts are exact. Oldest looks at the jobs that no receiver was given yet; one whose lease, delay or window ended counts as waiting
 // from that moment, but is not seen by Oldest before it stands in line again.
 func (q *Queue) Depth(ctx context.Context) (queue.Depth, error) {
 	if err := q.begin(); err != nil {

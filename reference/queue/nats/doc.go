@@ -4,7 +4,7 @@
 // # What stands in the stream
 //
 // A job is a message on a subject that is made of its event's hash, and stays there for ever; subjects.go lists them all. What happened to the job last is another message, its state:
-// leased until when, waiting until when, done, dead. The stream keeps the last message of each subject and has no other limit, so that neither a job nor a dead letter is
+// leased until when, waiting until when, done, dead, dropped; with it are kept the steps that are finished, how the attempts before ended, and what people did. The stream keeps the last message of each subject and has no other limit, so that neither a job nor a dead letter is
 // ever trimmed; a stream that somebody gave one is refused.
 //
 // # Durability
@@ -31,6 +31,17 @@
 // Settle is a state under the condition that the lease is still the last thing that happened, written before its deadline by the server's clock. JetStream's own
 // acknowledgement, which it takes however late it comes and from whomever, decides nothing; it is sent afterwards and may be lost.
 //
+// # Debouncing
+//
+// The updates of one resource share a row (row.go): which version was the highest, which job waits for the end of the window, which is leased, and when the window opened and ends. Whatever
+// changes one of them reads the row just before its batch is sent, and is stored with the new row under the condition that the old one is still there (sheet.go); if it is not, the
+// row is read again. So there is one order of what happened to a resource, whichever processes took part, and a crash at any instruction leaves all of a change or nothing. Updates that
+// several callers of a handle bring at the same time are one change.
+//
+// There is no timer but the consumer's own. A job that waits for its window is delivered when it comes, looked at, and given back until its window ends; of one that was superseded the
+// next look finds it done. A job that waits for another of its resource is given back until that lease ends, and is written to the line anew if it ends sooner, in the batch that ends it.
+// What comes too early is given back again, what comes too late was due before: a delivery decides nothing. Windows are by the server's clock.
+//
 // # Order
 //
 // A server delivers again before it delivers anew. A job whose lease or delay ended while others wait is therefore not leased at once but written to the end of the line, behind
@@ -39,7 +50,8 @@
 // # Notes
 //
 // Note: message schedules (Nats-Schedule, 2.12) would be timers without a consumer. When one fires the server purges its subject, together with a replacement that was stored
-// meanwhile (server/stream.go of 2.14 and 2.15, Nats-Schedule-Next), and what it publishes is subject to no condition. They are not used.
+// meanwhile (server/stream.go of 2.14 and 2.15, Nats-Schedule-Next), and what it publishes is subject to no condition. They are not used, and the stream does not
+// allow them; TestReplacedAtTheMomentItFires replaces updates by the hundred while they fire.
 //
 // Note: counts travel as one more message of each batch (tally.go), one for each handle that ever was, so that they are exact after any crash. Counting subjects on the server
 // would walk over all finished jobs and hold up the writers meanwhile.
@@ -49,7 +61,10 @@
 // two cores, 0.65 to 1.1). A worker that takes and settles 64 jobs at a time has about a tenth of the rate of fetch and acknowledge alone, which is the
 // price of a lease that cannot be settled late. The benchmarks in this package repeat both.
 //
-// Note: the server keeps all subjects in memory, two for each event, three after a retry without a delay.
+// Note: the server keeps all subjects in memory, two for each event, three after a retry without a delay, and one for each resource that was ever debounced.
+//
+// Note: steps and history could be messages of their own. They would be as many subjects again, and a batch that ends a lease would have to read before it knows how many there are. In
+// the state they cost a job that never failed six bytes; what is kept is bounded (state.go), so that it fits a message.
 //
 // Note: a pull request is not cancelled by the server when its caller leaves. Its subscription is drained, and a message that was on its way is given back at once.
 package nats

@@ -2,7 +2,6 @@ package nats
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -12,7 +11,7 @@ import (
 
 // Enqueue implements queue.Queue. What can be wrong with a job is found, and its payload is compressed, before it joins a batch
 // with others. An error of ctx leaves open whether the jobs were stored. All jobs of a call are in one batch, of which the server takes 1000 messages unless
-// its jetstream limits say more (limits { batch { max_msgs } }).
+// its jetstream limits say more (limits { batch { max_msgs } }). A job is one message, one that is debounced two or three.
 func (q *Queue) Enqueue(ctx context.Context, jobs ...queue.Job) error {
 	if err := q.begin(); err != nil {
 		return err
@@ -25,7 +24,12 @@ func (q *Queue) Enqueue(ctx context.Context, jobs ...queue.Job) error {
 	if err != nil {
 		return fmt.Errorf("enqueue: %w", err)
 	}
-	err = q.writer.do(ctx, newOperation(entries...))
+	o := newOperation(entries...)
+	o.whole = true
+	err = q.writer.do(ctx, o)
+	if err == nil {
+		err = failure(entries)
+	}
 	if hasCode(err, codeTooLarge) {
 		err = fmt.Errorf("%d jobs are too many for one batch of this server, which raises it with limits { batch { max_msgs } }: %w", len(jobs), err)
 	}
@@ -35,46 +39,75 @@ func (q *Queue) Enqueue(ctx context.Context, jobs ...queue.Job) error {
 	return nil
 }
 
+// pack makes an entry of each job, but of those that are debounced one for each row.
 func (q *Queue) pack(jobs []queue.Job) ([]*entry, error) {
 	entries := make([]*entry, 0, len(jobs))
 	seen := make(map[string]bool, len(jobs))
+	rows := make(map[string]*sheet)
+	var order []*sheet
 	for i := range jobs {
 		job := &jobs[i]
-		switch {
-		case job.Provider == "" || job.EventID == "":
+		if job.Provider == "" || job.EventID == "" {
 			return nil, fmt.Errorf("job %d of %d has the provider %q and the event id %q: both are needed to know it again", i+1, len(jobs), job.Provider, job.EventID)
-		case !utf8.ValidString(job.Lane):
-			return nil, fmt.Errorf("event %q of %s has the lane %q: use valid UTF-8", job.EventID, job.Provider, job.Lane)
-		case job.Debounce != queue.Debounce{}:
-			return nil, fmt.Errorf("event %q of %s is to be debounced, which this queue does not do: send it without, or use a queue that claims it", job.EventID, job.Provider)
-		case len(job.Payload) > q.opts.MaxPayload:
-			return nil, fmt.Errorf("event %q of %s has %d bytes, the limit is %d: %w", job.EventID, job.Provider, len(job.Payload), q.opts.MaxPayload, queue.ErrTooLarge)
 		}
 		hash := hashOf(job.Provider, job.EventID)
 		if seen[hash] {
 			continue
 		}
 		seen[hash] = true
-		body := encodeJob(job)
-		if len(body)-len(job.Payload) > envelope-1024 {
-			return nil, fmt.Errorf("event %q of %s: its other fields have %d bytes, the limit is %d: %w", job.EventID, job.Provider, len(body)-len(job.Payload), envelope-1024, queue.ErrTooLarge)
+		body, err := q.packOne(job)
+		if err != nil {
+			return nil, fmt.Errorf("event %q of %s: %w", job.EventID, job.Provider, err)
 		}
-		entries = append(entries, q.store(job, hash, body))
+		rowHash := rowOf(job)
+		if rowHash == "" || job.DeadOnArrival != "" {
+			entries = append(entries, q.store(job, hash, body))
+			continue
+		}
+		s := rows[rowHash]
+		if s == nil {
+			s = &sheet{subjects: q.subjects, rowHash: rowHash}
+			rows[rowHash], order = s, append(order, s)
+		}
+		s.arrivals = append(s.arrivals, &arrival{ref: ref{hash, job.Lane}, version: job.Version, debounce: job.Debounce, body: body})
+	}
+	for _, s := range order {
+		entries = append(entries, s.entry())
 	}
 	return entries, nil
 }
 
+// packOne packs a job in which nothing is wrong. Nothing else of it is used after the caller has left.
+func (q *Queue) packOne(job *queue.Job) ([]byte, error) {
+	switch {
+	case !utf8.ValidString(job.Lane):
+		return nil, fmt.Errorf("the lane is %q: use valid UTF-8", job.Lane)
+	case len(job.Payload) > q.opts.MaxPayload:
+		return nil, fmt.Errorf("the payload has %d bytes, the limit is %d: %w", len(job.Payload), q.opts.MaxPayload, queue.ErrTooLarge)
+	}
+	if err := job.Debounce.Check(job.Resource); err != nil {
+		return nil, err
+	}
+	body := encodeJob(job)
+	if others := len(body) - len(job.Payload); others > envelope-1024 {
+		return nil, fmt.Errorf("its other fields have %d bytes, the limit is %d: %w", others, envelope-1024, queue.ErrTooLarge)
+	}
+	return body, nil
+}
+
 // store is the entry that stores a job, unless its event is known. A job that is dead on arrival gets its state and its letter in the same batch.
 func (q *Queue) store(job *queue.Job, hash string, body []byte) *entry {
-	born, lane, reason := job.DeadOnArrival != "", job.Lane, clip(job.DeadOnArrival)
+	born, lane, reason, rowHash := job.DeadOnArrival != "", job.Lane, clip(job.DeadOnArrival), rowOf(job)
 	return &entry{
-		key: "q" + hash, filter: q.subjects.event(hash), bytes: len(body) + 256,
+		keys: []string{"q" + hash}, filter: q.subjects.event(hash), bytes: len(body) + 256, most: 3,
 		build: func(now int64) []message {
 			if !born {
-				return []message{{q.subjects.job(hash, laneToken(lane)), body}}
+				return []message{{subject: q.subjects.job(hash, laneToken(lane)), data: body}}
 			}
-			letter := (&state{kind: dead, at: now, reason: reason}).encode()
-			return []message{{q.subjects.job(hash, noLane), body}, {q.subjects.state(hash), letter}, {q.subjects.dead(hash), letter}}
+			s := state{kind: dead, at: now, reason: reason, row: rowHash}
+			s.attempts = s.noted(now, reason)
+			letter := s.encode()
+			return []message{{subject: q.subjects.job(hash, noLane), data: body}, {subject: q.subjects.state(hash), data: letter}, {subject: q.subjects.dead(hash), data: letter}}
 		},
 		count: func(t tally) {
 			t.change(lane, func(l *laneTally) {
@@ -99,59 +132,4 @@ func clip(reason string) string {
 		cut--
 	}
 	return strings.Clone(reason[:cut]) + "..."
-}
-
-// errNoLetter: there is nothing to redrive.
-var errNoLetter = errors.New("there is no such dead letter")
-
-// Redrive makes a dead letter due again; its attempts go on counting. An event that is unknown or not dead is an error.
-func (q *Queue) Redrive(ctx context.Context, provider, eventID string) error {
-	if err := q.begin(); err != nil {
-		return err
-	}
-	defer q.calls.Done()
-	if err := q.redrive(ctx, hashOf(provider, eventID)); err != nil {
-		return fmt.Errorf("redrive event %q of %s: %w", eventID, provider, err)
-	}
-	return nil
-}
-
-func (q *Queue) redrive(ctx context.Context, hash string) error {
-	was, err := q.stateOf(ctx, hash)
-	if err != nil {
-		return err
-	}
-	if was.kind != dead {
-		return errNoLetter
-	}
-	jobs, err := q.link.last(ctx, []string{q.subjects.anyJob(hash)})
-	if err != nil {
-		return err
-	}
-	if len(jobs) != 1 {
-		return fmt.Errorf("%w: its job is gone", errDamaged)
-	}
-	job, err := decodeJob(jobs[0].data)
-	if err != nil {
-		return err
-	}
-	e := q.change(job.Lane, hash, was.seq)
-	e.build = func(now int64) []message {
-		next := (&state{kind: waiting, attempt: was.attempt, at: now}).encode()
-		return []message{{q.subjects.state(hash), next}, {q.subjects.ready(hash, laneToken(job.Lane)), next}, {q.subjects.dead(hash), nil}}
-	}
-	e.count = func(t tally) { t.change(job.Lane, func(l *laneTally) { l.Dead-- }) }
-	if err := q.writer.do(ctx, newOperation(e)); err != nil {
-		return err
-	}
-	if e.lost {
-		return errNoLetter
-	}
-	return nil
-}
-
-// change is an entry that follows a state with that sequence; 0 is that there is none.
-func (q *Queue) change(lane, hash string, after uint64) *entry {
-	subject := q.subjects.state(hash)
-	return &entry{key: "s" + hash, filter: subject, expect: after, bytes: 256, count: func(tally) {}}
 }

@@ -92,6 +92,7 @@ func (q *Queue) readDelivery(msg *client.Msg) (delivery, error) {
 	if err != nil {
 		return delivery{}, fmt.Errorf("read a delivery: %w", err)
 	}
+	q.link.saw(meta.Sequence.Stream)
 	_, hash, again := q.subjects.split(msg.Subject)
 	return delivery{msg: msg, hash: hash, again: again, seq: meta.Sequence.Stream, repeated: meta.NumDelivered > 1, backlog: meta.NumPending > 0}, nil
 }
@@ -128,6 +129,9 @@ func (q *Queue) pull(ctx context.Context, l *lane, max int) ([]delivery, error) 
 		return nil, errors.Join(err, sub.Unsubscribe())
 	}
 	question := map[string]any{"batch": max, "expires": pullFor, "no_wait": true, "max_bytes": maxPullBytes + int(q.link.conn.MaxPayload())}
+	if q.link.several() {
+		question["idle_heartbeat"] = heartbeat
+	}
 	deliveries, err := q.collect(ctx, l, sub, question, max)
 	switch {
 	case err == nil || errors.Is(err, errAgain):
@@ -165,11 +169,12 @@ func (q *Queue) collect(ctx context.Context, l *lane, sub *client.Subscription, 
 			ctx, stop = context.WithTimeoutCause(ctx, together, errSlow)
 			defer stop()
 		}
-		msg, err := sub.NextMsgWithContext(ctx)
+		msg, err := q.link.next(ctx, sub)
+		if errors.Is(err, client.ErrNoResponders) {
+			l.forget()
+			return deliveries, errNobody
+		}
 		if err != nil {
-			if cause := context.Cause(ctx); cause != nil {
-				err = cause
-			}
 			return deliveries, err
 		}
 		switch status := msg.Header.Get("Status"); status {
@@ -190,6 +195,9 @@ func (q *Queue) collect(ctx context.Context, l *lane, sub *client.Subscription, 
 				return nil, err
 			}
 		case "404", "409":
+			if msg.Header.Get("Description") == "Batch Completed" {
+				continue // in a cluster that overtakes the last message, of which the replicas have to know first
+			}
 			if len(deliveries) == 0 && status == "409" {
 				l.forget()
 				return nil, fmt.Errorf("the server ended the request: %s", msg.Header.Get("Description"))

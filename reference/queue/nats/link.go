@@ -29,6 +29,7 @@ var errTooMany = errors.New("too many answers")
 type link struct {
 	conn   *client.Conn
 	stream string
+	replicas
 
 	mu     sync.Mutex
 	up     context.Context // ends when the connection breaks; there is a new one when it is back
@@ -177,22 +178,28 @@ type stored struct {
 
 // get asks for messages, and returns those that came. more reports that the server stopped before the end.
 func (l *link) get(ctx context.Context, question read) (messages []stored, more bool, err error) {
+	messages, last, err := l.getToEnd(ctx, question)
+	return messages, last.more, err
+}
+
+// getToEnd is get, with what the server says at the end.
+func (l *link) getToEnd(ctx context.Context, question read) (messages []stored, at end, err error) {
 	body, err := json.Marshal(question)
 	if err != nil {
-		return nil, false, err
+		return nil, end{}, err
 	}
-	ctx, end := l.bound(ctx, patience)
-	defer end()
+	ctx, cancel := l.bound(ctx, patience)
+	defer cancel()
 	sub, err := l.conn.SubscribeSync(l.conn.NewInbox())
 	if err != nil {
-		return nil, false, err
+		return nil, end{}, err
 	}
 	defer func() { _ = sub.Unsubscribe() }()
 	if err := sub.SetPendingLimits(-1, -1); err != nil {
-		return nil, false, err
+		return nil, end{}, err
 	}
 	if err := l.conn.PublishRequest("$JS.API.DIRECT.GET."+l.stream, sub.Subject, body); err != nil {
-		return nil, false, err
+		return nil, end{}, err
 	}
 	for {
 		msg, err := sub.NextMsgWithContext(ctx)
@@ -200,23 +207,23 @@ func (l *link) get(ctx context.Context, question read) (messages []stored, more 
 			if cause := context.Cause(ctx); cause != nil {
 				err = cause
 			}
-			return nil, false, fmt.Errorf("read the stream: %w", err)
+			return nil, end{}, fmt.Errorf("read the stream: %w", err)
 		}
 		switch status := msg.Header.Get("Status"); status {
 		case "":
 			m, err := readStored(msg)
 			if err != nil {
-				return nil, false, err
+				return nil, end{}, err
 			}
 			messages = append(messages, m)
 		case "204": // the end of the batch
-			return messages, msg.Header.Get("Nats-Num-Pending") != "0", nil
+			return messages, readEnd(msg), nil
 		case "404":
-			return messages, false, nil
+			return messages, end{}, nil
 		case "413":
-			return nil, false, errTooMany
+			return nil, end{}, errTooMany
 		default:
-			return nil, false, fmt.Errorf("read the stream: %s %s", status, msg.Header.Get("Description"))
+			return nil, end{}, fmt.Errorf("read the stream: %s %s", status, msg.Header.Get("Description"))
 		}
 	}
 }
@@ -245,7 +252,7 @@ func (l *link) last(ctx context.Context, filters []string) ([]stored, error) {
 		for more := true; more; {
 			var messages []stored
 			var err error
-			if messages, more, err = l.get(ctx, question); err != nil {
+			if messages, more, err = l.getFresh(ctx, question); err != nil {
 				return nil, err
 			}
 			if len(messages) == 0 {

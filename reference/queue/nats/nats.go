@@ -37,6 +37,8 @@ type Options struct {
 	Namespace string
 	// Lease is how long a received job belongs to its receiver; 0 is DefaultLease.
 	Lease time.Duration
+	// Replicas is how many servers of a cluster keep the stream, if it is made; 0 is 1.
+	Replicas int
 	// MaxPayload is the largest payload in bytes that Enqueue takes; 0 is as much as the server's max_payload leaves room for, and more than that is that.
 	MaxPayload int
 	// Now is this machine's clock, which is compared with the server's; nil is time.Now.
@@ -49,6 +51,7 @@ func (o Options) withDefaults() (Options, error) {
 	o.URL = cmp.Or(o.URL, DefaultURL)
 	o.Namespace = cmp.Or(o.Namespace, DefaultNamespace)
 	o.Lease = cmp.Or(o.Lease, DefaultLease)
+	o.Replicas = cmp.Or(o.Replicas, 1)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -57,14 +60,16 @@ func (o Options) withDefaults() (Options, error) {
 		return o, fmt.Errorf("namespace is %q: use up to 64 letters, digits, - and _", o.Namespace)
 	case o.Lease < 10*time.Millisecond:
 		return o, fmt.Errorf("lease is %v: use at least 10ms", o.Lease)
+	case o.Replicas < 1 || o.Replicas > maxReplicas:
+		return o, fmt.Errorf("replicas is %d: use 1 to %d", o.Replicas, maxReplicas)
 	case o.MaxPayload < 0:
 		return o, fmt.Errorf("largest payload is %d bytes: use at least 1", o.MaxPayload)
 	}
 	return o, nil
 }
 
-// Queue is a durable queue in one JetStream stream. Any number of processes may open the same namespace. It implements queue.Queue, queue.Extender,
-// queue.Depther and queue.DeadLister; all methods may be called concurrently.
+// Queue is a durable queue in one JetStream stream. Any number of processes may open the same namespace. It implements queue.Queue and all of the optional interfaces of
+// package queue; all methods may be called concurrently.
 type Queue struct {
 	opts     Options
 	claims   queue.Claims
@@ -117,6 +122,11 @@ func (q *Queue) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if config.Replicas > 1 {
+		if err := q.link.mark(ctx, q.subjects.mark()); err != nil {
+			return fmt.Errorf("mark the stream: %w", err)
+		}
+	}
 	if err := q.clock.set(ctx, q.link); err != nil {
 		return fmt.Errorf("compare the clocks: %w", err)
 	}
@@ -154,7 +164,7 @@ type streamConfig struct {
 // server would drop a job that nobody has seen or a dead letter. "discard new" refuses what a full disk or account has no room for.
 func (q *Queue) openStream(ctx context.Context) (streamConfig, error) {
 	want := streamConfig{
-		Name: q.link.stream, Subjects: []string{q.subjects.all()}, Retention: "limits", Storage: "file", Replicas: 1, Discard: "new",
+		Name: q.link.stream, Subjects: []string{q.subjects.all()}, Retention: "limits", Storage: "file", Replicas: q.opts.Replicas, Discard: "new",
 		MaxMsgs: -1, MaxBytes: -1, MaxMsgSize: -1, MaxPer: 1, AllowDirect: true, AllowAtomic: true,
 	}
 	var info struct {

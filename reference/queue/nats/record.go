@@ -15,9 +15,10 @@ import (
 var errDamaged = errors.New("stored message is damaged")
 
 // What stands in the first byte of a job and of a state: their format.
+// The first formats, which are still read, had no debouncing, no steps and no history.
 const (
-	jobFormat   = 1
-	stateFormat = 1
+	jobFormat   = 2
+	stateFormat = 2
 )
 
 // How a payload is stored.
@@ -33,13 +34,16 @@ func encodeJob(job *queue.Job) []byte {
 		encoding, body = encodingS2, packed
 	}
 	texts := []string{job.Provider, job.EventID, job.DeliveryID, job.Type, job.Resource, job.Lane, job.DeadOnArrival}
-	size := 32 + len(body)
+	size := 56 + len(body)
 	for _, text := range texts {
 		size += binary.MaxVarintLen32 + len(text)
 	}
 	b := append(make([]byte, 0, size), jobFormat, encoding)
 	b = binary.AppendVarint(b, job.Version)
 	b = binary.AppendVarint(b, job.ReceivedAt.UnixMicro())
+	b = binary.AppendVarint(b, int64(job.Debounce.Quiet))
+	b = binary.AppendVarint(b, int64(job.Debounce.MaxWait))
+	b = append(b, byte(job.Debounce.Edge))
 	for _, text := range texts {
 		b = appendText(b, text)
 	}
@@ -50,13 +54,16 @@ func decodeJob(b []byte) (queue.Job, error) {
 	r := reader{rest: b}
 	format, encoding := r.byte(), r.byte()
 	job := queue.Job{Version: r.varint(), ReceivedAt: time.UnixMicro(r.varint()).UTC()}
+	if format > 1 {
+		job.Debounce = queue.Debounce{Quiet: time.Duration(r.varint()), MaxWait: time.Duration(r.varint()), Edge: queue.Edge(r.byte())}
+	}
 	for _, text := range []*string{&job.Provider, &job.EventID, &job.DeliveryID, &job.Type, &job.Resource, &job.Lane, &job.DeadOnArrival} {
 		*text = r.text()
 	}
 	if r.short {
 		return queue.Job{}, fmt.Errorf("%w: the job ends early", errDamaged)
 	}
-	if format != jobFormat {
+	if format < 1 || format > jobFormat {
 		return queue.Job{}, fmt.Errorf("job has format %d and this program knows %d: use the newer program", format, jobFormat)
 	}
 	job.Payload = r.rest
@@ -67,63 +74,6 @@ func decodeJob(b []byte) (queue.Job, error) {
 		}
 	}
 	return job, nil
-}
-
-type kind byte
-
-// The states of a job that was leased at least once. A job without a state waits since it was stored.
-const (
-	waiting kind = iota + 1
-	leased
-	done
-	dead
-)
-
-// state is the last thing that happened to a job. Each is a message on the job's subject, stored under the condition that the one before it is still the
-// last, so that of two who want to change it one fails.
-type state struct {
-	kind kind
-	// attempt counts the leases.
-	attempt int
-	// at is when a waiting job is due, when a lease ends, and when a job was settled: the server's clock in microseconds.
-	at int64
-	// token is that of the lease, 0 for the sequence of this very message.
-	token uint64
-	// carrier is the sequence of the message whose delivery, unacknowledged, brings the job again; 0 is the message after this one.
-	carrier uint64
-	reason  string
-
-	// seq is the sequence of the message. It is not stored in it.
-	seq uint64
-}
-
-func (s *state) encode() []byte {
-	b := append(make([]byte, 0, 40+len(s.reason)), stateFormat, byte(s.kind))
-	b = binary.AppendUvarint(b, uint64(s.attempt))
-	b = binary.AppendVarint(b, s.at)
-	b = binary.AppendUvarint(b, s.token)
-	b = binary.AppendUvarint(b, s.carrier)
-	return appendText(b, s.reason)
-}
-
-// decodeState reads the state in the message with that sequence, and fills in what is relative to it.
-func decodeState(b []byte, seq uint64) (state, error) {
-	r := reader{rest: b}
-	format := r.byte()
-	s := state{kind: kind(r.byte()), attempt: int(r.uvarint()), at: r.varint(), token: r.uvarint(), carrier: r.uvarint(), reason: r.text(), seq: seq}
-	switch {
-	case r.short:
-		return state{}, fmt.Errorf("%w: the state ends early", errDamaged)
-	case format != stateFormat:
-		return state{}, fmt.Errorf("state has format %d and this program knows %d: use the newer program", format, stateFormat)
-	}
-	if s.token == 0 {
-		s.token = seq
-	}
-	if s.carrier == 0 {
-		s.carrier = seq + 1
-	}
-	return s, nil
 }
 
 func appendText(b []byte, text string) []byte {
@@ -178,4 +128,14 @@ func (r *reader) text() string {
 		return ""
 	}
 	return string(r.take(int(n)))
+}
+
+// count is how many of something follow; each has a byte at least.
+func (r *reader) count() int {
+	n := r.uvarint()
+	if n > uint64(len(r.rest)) {
+		r.take(-1)
+		return 0
+	}
+	return int(n)
 }

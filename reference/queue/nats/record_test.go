@@ -3,6 +3,7 @@ package nats
 import (
 	"bytes"
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -43,7 +44,7 @@ func FuzzDecode(f *testing.F) {
 			return
 		}
 		again, err := decodeState(s.encode(), 5)
-		if err != nil || again != s {
+		if err != nil || !reflect.DeepEqual(again, s) {
 			t.Errorf("state %+v became %+v, error %v", s, again, err)
 		}
 	})
@@ -126,7 +127,7 @@ func TestTally(t *testing.T) {
 func TestLateWrite(t *testing.T) {
 	q := &Queue{subjects: newSubjects("ns")}
 	for _, outcome := range []queue.Outcome{queue.Done(), queue.Retry(0, "r"), queue.Retry(time.Second, "r"), queue.Dead("d")} {
-		e := q.settleEntry(settlement{hash: "h", ready: "r", was: state{at: 10}, outcome: outcome})
+		e := q.settleEntry(&ending{ref: ref{hash: "h"}, ready: "r", outcome: outcome}, state{at: 10})
 		if len(e.build(10)) == 0 || len(e.build(11)) != 0 {
 			t.Errorf("%+v: want messages until the deadline and none after", outcome)
 		}

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,98 +12,19 @@ import (
 
 	"floodproof/reference/queue"
 	"floodproof/reference/queue/nats"
-	"floodproof/reference/queue/server"
+	"floodproof/reference/queue/queuetest"
 )
 
-// outages is how often TestServerKilled kills its server.
-const outages = 3
-
-// TestServerKilled kills the server with SIGKILL under load, again and again. What was acknowledged is there, once; what was settled does not come again; what was leased comes
-// again when its lease ends; and both handles heal by themselves.
+// TestServerKilled: nothing is lost or doubled by a server that is killed under load.
 func TestServerKilled(t *testing.T) {
+	t.Parallel()
 	s := private(t, nil)
-	opts := nats.Options{URL: s.Address(), Namespace: "killed", Lease: 2 * time.Second}
-	q := open(t, opts)
-	enqueue(t, q, "settled", "out-0", "out-1")
-	var out []queue.Lease
-	for len(out) < 3 {
-		out = append(out, receive(t, q, 3-len(out))...)
-	}
-	settle(t, q, out[0], queue.Done())
-
-	stored := storeThroughOutages(t, s, q)
-	for _, lease := range out[1:] {
-		pass(t, lease.Deadline.Add(50*time.Millisecond))
-		if err := q.Settle(t.Context(), lease, queue.Done()); !errors.Is(err, queue.ErrLeaseLost) {
-			t.Errorf("Settle of a lease that lapsed in the outage: got error %v, want %v", err, queue.ErrLeaseLost)
-		}
-	}
-	opts.Lease = time.Minute
-	late := open(t, opts)
-	for id := range stored { // all known, also to a server that was killed
-		if err := late.Enqueue(t.Context(), job(id)); err != nil {
-			t.Fatalf("Enqueue of a known event: %v", err)
-		}
-	}
-	stored["out-0"], stored["out-1"] = true, true
-	got := drain(t, late, stored)
-	if got["settled"] != 0 {
-		t.Errorf("a job came again that was settled before the kill")
-	}
-	receiveNone(t, late)
-	d, err := late.Depth(t.Context())
-	if err != nil || d.Waiting+d.Leased != 0 || d.Done != int64(len(got)+1) {
-		t.Errorf("depth: got %+v, error %v; want %d done and nothing else", d, err, len(got)+1)
-	}
-	t.Logf("%d events acknowledged through %d kills, %d found", len(stored)-2, outages, len(got)-2)
-}
-
-// storeThroughOutages enqueues from four goroutines, each of which repeats what failed as a provider does, and kills the server meanwhile.
-func storeThroughOutages(t *testing.T, s *server.Server, q *nats.Queue) map[string]bool {
-	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	var mu sync.Mutex
-	stored := make(map[string]bool)
-	progress := make(chan struct{}, 1)
-	var failed atomic.Int64
-	var wg sync.WaitGroup
-	for g := range 4 {
-		wg.Go(func() {
-			for i := 0; ctx.Err() == nil; {
-				id := fmt.Sprintf("load-%d-%05d", g, i)
-				if err := q.Enqueue(ctx, job(id)); err != nil {
-					failed.Add(1)
-					tick(ctx)
-					continue
-				}
-				i++
-				mu.Lock()
-				stored[id] = true
-				mu.Unlock()
-				select {
-				case progress <- struct{}{}:
-				default:
-				}
-			}
-		})
-	}
-	for range outages {
-		await(t, progress, 40)
-		if err := s.Kill(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Restart(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	await(t, progress, 40)
-	cancel()
-	wg.Wait()
-	if failed.Load() == 0 {
-		t.Errorf("no Enqueue failed: the kills hit nothing")
-	}
-	return stored
+	queuetest.Outages(t, queuetest.Outage{
+		Open: func(t *testing.T, lease time.Duration) queue.Queue {
+			return open(t, nats.Options{URL: s.Address(), Namespace: "killed", Lease: lease})
+		},
+		Kill: s.Kill, Restart: s.Restart,
+	})
 }
 
 // tick is the pause of a caller whose call failed.
@@ -118,57 +37,50 @@ func tick(ctx context.Context) {
 	}
 }
 
-func await(t *testing.T, progress <-chan struct{}, n int) {
-	t.Helper()
-	timer := time.NewTimer(30 * time.Second)
-	defer timer.Stop()
-	for range n {
-		select {
-		case <-progress:
-		case <-timer.C:
-			t.Fatal("nothing is stored any more: the handle did not heal")
+// TestKeptThroughKill: what a server has said it has survives its SIGKILL: the steps of a job that is leased, a window that is open, and a limit that is used up.
+func TestKeptThroughKill(t *testing.T) {
+	t.Parallel()
+	s := private(t, nil)
+	opts := nats.Options{URL: s.Address(), Namespace: "kept", Lease: 2 * time.Second}
+	q := open(t, opts)
+	enqueue(t, q, "stepped")
+	lease := receive(t, q, 1)[0]
+	limit := queue.Limit{Name: "mail", Rate: 1.0 / 3600, Burst: 1}
+	if wait, err := q.Take(t.Context(), limit, 1); err != nil || wait != 0 {
+		t.Fatalf("Take: got a wait of %v and error %v", wait, err)
+	}
+	for version := range int64(3) {
+		enqueueJobs(t, q, update("order", version+1, time.Second))
+	}
+	if err := q.Finish(t.Context(), lease, "e-mail"); err != nil {
+		t.Fatalf("Finish: %v", err)
+	}
+	if err := errors.Join(s.Kill(t.Context()), s.Restart(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	late := open(t, opts)
+	got := make(map[string]queue.Lease)
+	for len(got) < 2 {
+		for _, lease := range receive(t, late, 2) {
+			got[lease.EventID] = lease
 		}
 	}
-}
-
-// drain receives and settles until all that must come came, and fails for what comes twice.
-func drain(t *testing.T, q *nats.Queue, must map[string]bool) map[string]int {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	got := make(map[string]int)
-	for missing := len(must); missing > 0; {
-		leases, err := q.Receive(ctx, "", 100)
-		if err != nil {
-			t.Fatalf("Receive with %d of %d jobs missing: %v", missing, len(must), err)
-		}
-		for _, lease := range leases {
-			if got[lease.EventID]++; got[lease.EventID] > 1 {
-				t.Errorf("%s came twice", lease.EventID)
-			}
-			if strings.HasPrefix(lease.EventID, "out-") && lease.Attempt != 2 {
-				t.Errorf("%s was leased at the kill and has attempt %d, want 2", lease.EventID, lease.Attempt)
-			}
-			if must[lease.EventID] {
-				missing--
-			}
-		}
-		settleTogether(t, q, leases)
+	if steps, err := late.Steps(t.Context(), got["stepped"]); err != nil || len(steps) != 1 || steps[0] != "e-mail" {
+		t.Errorf("steps after the kill: got %v, error %v; want e-mail", steps, err)
 	}
-	return got
-}
-
-func settleTogether(t *testing.T, q *nats.Queue, leases []queue.Lease) {
-	t.Helper()
-	var wg sync.WaitGroup
-	for _, lease := range leases {
-		wg.Go(func() {
-			if err := q.Settle(t.Context(), lease, queue.Done()); err != nil {
-				t.Errorf("Settle of %s: %v", lease.EventID, err)
-			}
-		})
+	if err := late.Finish(t.Context(), lease, "too late"); !errors.Is(err, queue.ErrLeaseLost) {
+		t.Errorf("Finish under the lease from before the kill: got error %v, want %v", err, queue.ErrLeaseLost)
 	}
-	wg.Wait()
+	if got["order@3"].Version != 3 {
+		t.Errorf("after the kill came %v, want order@3", got)
+	}
+	if wait, err := late.Take(t.Context(), limit, 1); err != nil || wait < 50*time.Minute {
+		t.Errorf("Take after the kill: got a wait of %v and error %v, want an hour", wait, err)
+	}
+	for _, lease := range got {
+		settle(t, late, lease, queue.Done())
+	}
+	receiveNone(t, late)
 }
 
 // TestReceiveThroughOutage: a Receive that waits when the server dies returns an error at once, and the next one gets what comes after.
@@ -243,4 +155,38 @@ func TestClaimsOfStranger(t *testing.T) {
 		t.Errorf("Enqueue of more jobs than a batch takes: got error %v, want one that names the setting", err)
 	}
 	receiveNone(t, q)
+}
+
+// TestManyDueOnSmallServer: a server takes 1000 messages in a batch unless it is told more. Receivers who are given more than that makes take a part.
+func TestManyDueOnSmallServer(t *testing.T) {
+	s, err := natsserver.NewServer(&natsserver.Options{JetStream: true, StoreDir: t.TempDir(), Host: "127.0.0.1", Port: -1, NoLog: true, NoSigs: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
+	if !s.ReadyForConnections(10 * time.Second) {
+		t.Fatal("the server does not answer")
+	}
+	const resources = 300
+	q := open(t, nats.Options{URL: s.ClientURL()})
+	for from := 0; from < resources; from += 100 {
+		var jobs []queue.Job
+		for i := range 100 {
+			jobs = append(jobs, update(fmt.Sprint("r", from+i), 1, soon))
+		}
+		enqueueJobs(t, q, jobs...)
+	}
+	pass(t, time.Now().Add(2*soon))
+	came := make(map[string]int)
+	for n := 0; n < resources; {
+		for _, lease := range receive(t, q, resources) {
+			came[lease.Resource]++
+			settle(t, q, lease, queue.Done())
+			n++
+		}
+	}
+	if len(came) != resources {
+		t.Errorf("%d of %d resources came", len(came), resources)
+	}
 }

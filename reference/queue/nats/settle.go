@@ -20,16 +20,15 @@ func (q *Queue) Settle(ctx context.Context, lease queue.Lease, outcome queue.Out
 		return errors.New("settle: the outcome is the zero value: use Done, Retry or Dead")
 	}
 	hash := hashOf(lease.Provider, lease.EventID)
-	reply, _, err := q.underLease(ctx, lease, func(was state) *entry {
-		return q.settleEntry(settlement{lane: lease.Lane, hash: hash, ready: q.subjects.ready(hash, laneToken(lease.Lane)), was: was, outcome: outcome})
-	})
+	end := ending{ref: ref{hash, lease.Lane}, ready: q.subjects.ready(hash, laneToken(lease.Lane)), token: uint64(lease.Token), outcome: outcome}
+	reply, _, err := q.underLease(ctx, lease, func(was state) *entry { return q.settleEntry(&end, was) })
 	if err != nil {
 		return fmt.Errorf("settle event %q of %s: %w", lease.EventID, lease.Provider, err)
 	}
 	q.drop(outKey{lease.ID, lease.Token})
 	switch {
 	case reply == "":
-	case outcome.IsRetry() && outcome.After() > 0:
+	case end.next.kind == waiting && outcome.After() > 0:
 		q.later(reply, outcome.After())
 	default:
 		_ = q.link.conn.Publish(reply, []byte("+ACK"))
@@ -64,6 +63,9 @@ func (q *Queue) underLease(ctx context.Context, lease queue.Lease, change func(s
 		if err := q.writer.do(ctx, newOperation(e)); err != nil {
 			return "", nil, err
 		}
+		if e.err != nil {
+			return "", nil, e.err
+		}
 		if !e.lost {
 			return reply, e, nil
 		}
@@ -78,55 +80,72 @@ func (q *Queue) drop(key outKey) {
 	delete(q.out, key)
 }
 
-// settlement is how a lease ends.
-type settlement struct {
-	lane, hash string
-	ready      string // the subject that makes the job ready again
-	was        state
-	outcome    queue.Outcome
+// ending is how a lease ends.
+type ending struct {
+	ref
+	ready   string // the subject that makes the job ready again
+	token   uint64
+	outcome queue.Outcome
+
+	// next is the job's state after it, once that is stored.
+	next state
 }
 
-func (q *Queue) settleEntry(s settlement) *entry {
-	e := q.change(s.lane, s.hash, s.was.seq)
+// settleEntry ends a lease. The job of a row may give way to a newer one then, or set that free: what is in the row decides.
+func (q *Queue) settleEntry(end *ending, was state) *entry {
+	if was.row != "" {
+		return q.about(end.ref, was.row, func(s *sheet) { s.settle(end) }).entry()
+	}
+	e := q.change(end.hash, was)
+	e.most = 2
 	e.build = func(now int64) []message {
-		if now > s.was.at {
+		if now > was.at {
 			return nil // lapsed, whether or not anybody else has the job
 		}
-		return q.settleMessages(s, now)
+		end.next = was.settled(now, end.outcome)
+		return q.settleMessages(end)
 	}
-	e.count = func(t tally) {
-		t.change(s.lane, func(l *laneTally) {
-			l.lease(s.was.at, -1)
-			switch {
-			case s.outcome.IsDone():
-				l.Done++
-			case s.outcome.IsDead():
-				l.Dead++
-			}
-		})
-	}
+	e.count = func(t tally) { t.account(end.lane, was.at, was, end.next) }
 	return e
 }
 
-func (q *Queue) settleMessages(s settlement, now int64) []message {
-	next := state{attempt: s.was.attempt, at: now, carrier: s.was.carrier, reason: clip(s.outcome.Reason())}
-	subject := q.subjects.state(s.hash)
+func (q *Queue) settleMessages(end *ending) []message {
+	subject, next := q.subjects.state(end.hash), &end.next
 	switch {
-	case s.outcome.IsDone():
-		next.kind = done
-		return []message{{subject, next.encode()}}
-	case s.outcome.IsDead():
-		next.kind = dead
+	case next.kind == dead:
 		body := next.encode()
-		return []message{{subject, body}, {q.subjects.dead(s.hash), body}}
-	case s.outcome.After() > 0:
-		next.kind, next.at = waiting, now+(s.outcome.After()+time.Microsecond-1).Microseconds()
-		return []message{{subject, next.encode()}}
-	default: // due at once: to the end of the line
-		next.kind, next.carrier = waiting, 0
+		return []message{{subject: subject, data: body}, {subject: q.subjects.dead(end.hash), data: body}}
+	case next.kind == waiting && end.outcome.After() <= 0: // due at once: to the end of the line
+		next.carrier = 0
 		body := next.encode()
-		return []message{{subject, body}, {s.ready, body}}
+		return []message{{subject: subject, data: body}, {subject: end.ready, data: body}}
 	}
+	return []message{{subject: subject, data: next.encode()}}
+}
+
+// settle ends the lease of a job of a row, if it is in force.
+func (s *sheet) settle(end *ending) {
+	was := s.state(end.hash)
+	if was.kind != leased || was.token != end.token || s.now > was.at {
+		return
+	}
+	job, next := s.named(end.ref), was.settled(s.now, end.outcome)
+	if next.kind == waiting {
+		s.returned(job, next, end.outcome.After() <= 0)
+	} else {
+		s.put(job, next)
+		s.released(job)
+	}
+	end.next = s.next[end.hash]
+}
+
+// change is an entry that follows a state of a job.
+func (q *Queue) change(hash string, was state) *entry {
+	e := &entry{keys: []string{"s" + hash}, filter: q.subjects.state(hash), expect: was.seq, bytes: 1024, most: 1, count: func(tally) {}}
+	if was.row != "" {
+		e.keys = append(e.keys, "r"+was.row)
+	}
+	return e
 }
 
 // Extend implements queue.Extender.
@@ -138,35 +157,43 @@ func (q *Queue) Extend(ctx context.Context, lease queue.Lease, d time.Duration) 
 	if d <= 0 {
 		return lease, fmt.Errorf("extend a lease by %v: use more than 0", d)
 	}
-	hash := hashOf(lease.Provider, lease.EventID)
-	var next state
-	reply, e, err := q.underLease(ctx, lease, func(was state) *entry {
-		e := q.change(lease.Lane, hash, was.seq)
-		e.build = func(now int64) []message {
-			if now > was.at {
-				return nil
-			}
-			next = was
-			next.at = now + d.Microseconds()
-			return []message{{q.subjects.state(hash), next.encode()}}
-		}
-		e.count = func(t tally) {
-			t.change(lease.Lane, func(l *laneTally) { l.lease(was.at, -1); l.lease(next.at, 1) })
-		}
-		return e
+	next, reply, err := q.prolong(ctx, lease, func(was state, now int64) state {
+		was.at = now + d.Microseconds()
+		return was
 	})
 	if err != nil {
 		return lease, fmt.Errorf("extend the lease of event %q of %s: %w", lease.EventID, lease.Provider, err)
 	}
-	next.seq = e.seq
 	if reply != "" {
 		q.later(reply, d)
-		q.mu.Lock()
-		if h := q.out[outKey{lease.ID, lease.Token}]; h != nil {
-			h.state = next
-		}
-		q.mu.Unlock()
 	}
 	lease.Deadline = q.clock.here(next.at)
 	return lease, nil
+}
+
+// prolong changes the state of a leased job, which stays leased, with the same token. It returns where its delivery is answered, as underLease does.
+func (q *Queue) prolong(ctx context.Context, lease queue.Lease, change func(was state, now int64) state) (next state, reply string, err error) {
+	hash := hashOf(lease.Provider, lease.EventID)
+	reply, e, err := q.underLease(ctx, lease, func(was state) *entry {
+		e := q.change(hash, was)
+		e.build = func(now int64) []message {
+			if now > was.at {
+				return nil
+			}
+			next = change(was, now)
+			return []message{{subject: q.subjects.state(hash), data: next.encode()}}
+		}
+		e.count = func(t tally) { t.account(lease.Lane, was.at, was, next) }
+		return e
+	})
+	if err != nil {
+		return state{}, "", err
+	}
+	next.seq = e.seq
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if h := q.out[outKey{lease.ID, lease.Token}]; h != nil && h.state.seq < next.seq {
+		h.state = next
+	}
+	return next, reply, nil
 }

@@ -13,7 +13,10 @@ import (
 //	fp.NS.q.HASH.LANE.1   says again that the job is ready, after it was given back
 //	fp.NS.q.HASH.-.0      a job that was dead on arrival, which no consumer wants
 //	fp.NS.s.HASH          the job's state; none means that it was never leased
-//	fp.NS.d.HASH          the dead letter; an empty one was redriven
+//	fp.NS.d.HASH          the dead letter; an empty one was redriven, replayed or dropped
+//	fp.NS.r.HASH          what is known of the updates of one resource, where they are debounced; HASH is of the provider and the resource
+//	fp.NS.l.HASH          what a shared limit was left in; HASH is of its name
+//	fp.NS.m               an empty message that is always there, where there are replicas
 //	fp.NS.c.X.WRITER      what one writer has done to the counts; X is the first letter of its name
 //
 // The hash stands before the lane, so that one look along a prefix finds the event in whatever lane it is.
@@ -29,6 +32,10 @@ func (s subjects) event(hash string) string       { return s.prefix + "q." + has
 func (s subjects) lane(lane string) string        { return s.prefix + "q.*." + lane + ".*" }
 func (s subjects) state(hash string) string       { return s.prefix + "s." + hash }
 func (s subjects) dead(hash string) string        { return s.prefix + "d." + hash }
+func (s subjects) row(hash string) string         { return s.prefix + "r." + hash }
+func (s subjects) limit(hash string) string       { return s.prefix + "l." + hash }
+func (s subjects) mark() string                   { return s.prefix + "m" }
+func (s subjects) allJobs() string                { return s.prefix + "q.*.*.0" }
 func (s subjects) counts(writer string) string    { return s.prefix + "c." + writer[:1] + "." + writer }
 func (s subjects) allCounts(letter string) string { return s.prefix + "c." + letter + ".*" }
 

@@ -49,6 +49,32 @@ func (l *laneTally) lease(deadline, n int64) {
 	l.Leases[deadline] += n
 }
 
+// account counts the change of a job from one state to another, at a time.
+func (t tally) account(lane string, now int64, was, next state) {
+	t.change(lane, func(l *laneTally) {
+		if was.kind == leased && was.at >= now { // one that lapsed is not counted any more
+			l.lease(was.at, -1)
+		}
+		if next.kind == leased {
+			l.lease(next.at, 1)
+		}
+		for k, n := range map[kind]int64{was.kind: -1, next.kind: 1} {
+			if was.kind == next.kind {
+				break
+			}
+			switch k {
+			case done:
+				l.Done += n
+			case dead:
+				l.Dead += n
+			case dropped:
+				l.Stored -= n
+			case waiting, leased:
+			}
+		}
+	})
+}
+
 func (t tally) encode() []byte {
 	b, err := json.Marshal(t)
 	if err != nil {

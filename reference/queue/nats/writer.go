@@ -3,8 +3,10 @@ package nats
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	mathrand "math/rand/v2"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -16,40 +18,98 @@ import (
 const (
 	maxBatchEntries = 400
 	maxBatchBytes   = 4 << 20
-	// maxRounds is how often a batch is tried whose conditions fail: each failure means that somebody else got through.
-	maxRounds = 20
+	// maxBatchMessages is less than the 1000 that a server takes by default.
+	maxBatchMessages = 900
+	// maxRounds is how often a batch is tried whose conditions fail: each failure means that somebody else got through. From the second on there is a pause before, of
+	// up to maxPause: where several handles change the same row again and again, the one that reads it from further away would never be first.
+	maxRounds = 100
+	maxPause  = 20 * time.Millisecond
 )
 
 // message is one message of a batch.
 type message struct {
 	subject string
 	data    []byte
+	guard   *guard
 }
 
-// entry is a change of one event under the condition that nobody else changed it: the last message that matches the filter has the expected sequence, 0 is
-// that there is none.
-type entry struct {
-	// key is the class and the hash, by which an answer about the filter is found again.
-	key    string
+// guard is a condition: the last message that matches the filter has that sequence, 0 is that there is none.
+type guard struct {
 	filter string
 	expect uint64
-	// build makes the messages at that time of the server's clock, the one under the condition first. None means that the change is too late.
+}
+
+// entry is a change under conditions: that nobody else changed what it is about. There are two kinds. Most know what they expect to be there, by a filter and a sequence; if something
+// else is, they are lost. Those with a sheet read what is there just before the batch is sent, as often as it takes, and decide by that.
+type entry struct {
+	// keys are classes and hashes of what it is about. Entries that have one in common are never in the same batch, unless they are of the same group, and so become one. Where there is a
+	// filter, the first key is that by which an answer about it is found again.
+	keys   []string
+	group  string
+	filter string
+	expect uint64
+	sheet  sheeted
+	// build makes the messages at that time of the server's clock, the one under the condition first. None means that the change is too late, or that there is none.
 	build func(now int64) []message
-	bytes int
+	// bytes and most bound what that is, most the number of messages.
+	bytes, most int
 	// count says what the change does to the counts.
 	count func(tally)
 
-	// lost: the condition did not hold, or the change came too late. Nothing happened.
+	// lost: the condition did not hold, the change came too late, or there was nothing to change. Nothing happened.
 	lost bool
+	// err is why an entry with a sheet could not read it. Nothing happened. head is the entry that took this one over, if one did.
+	err  error
+	head *entry
 	// seq is the sequence of the first message, if not lost.
 	seq uint64
 
 	messages []message
 }
 
+// failure is why the entry could not read what it is about.
+func (e *entry) failure() error {
+	if e.head != nil {
+		return e.head.err
+	}
+	return e.err
+}
+
+func (e *entry) fail(err error) {
+	if e.head != nil {
+		e = e.head
+	}
+	e.err = err
+}
+
+// failure is why one of some entries could not read what it is about.
+func failure(entries []*entry) error {
+	for _, e := range entries {
+		if err := e.failure(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sheeted is an entry's part that reads before it decides.
+type sheeted interface {
+	// filters are what it reads first, more what else when that is read. fill takes all of it, and forgets what it had decided.
+	filters() []string
+	more(view) []string
+	fill(view) error
+	// join takes over another of its group.
+	join(sheeted)
+}
+
+// view is what stands in the stream, by class and hash.
+type view map[string]stored
+
 // operation is one caller's part of a batch: all of it is in the same one.
 type operation struct {
 	entries []*entry
+	// whole: if one of the entries has an error, nothing happens.
+	whole bool
 	// undo, if not nil, gives the operation that takes back what a success gave to a caller who had left by then; then, if not nil, runs after a success.
 	undo func() *operation
 	then func()
@@ -98,12 +158,14 @@ type writer struct {
 	name  string
 	tally tally
 	// wary: the last batch met events that somebody else had changed, so that the next one is looked at before it is sent.
-	wary bool
+	wary   bool
+	random *mathrand.Rand // for pauses
 }
 
 func newWriter(l *link, s subjects, c *clock) *writer {
 	w := &writer{link: l, subjects: s, clock: c, ops: make(chan *operation, maxBatchEntries), stopped: make(chan struct{})}
 	w.rename()
+	w.random = mathrand.New(mathrand.NewChaCha8(sha256.Sum256([]byte(w.name)))) // a name that nobody else has
 	return w
 }
 
@@ -152,88 +214,36 @@ func (w *writer) run() {
 	}
 }
 
-// gather waits for an operation and adds those that wait with it, within the bounds. Two that change the same event do not go together.
-func (w *writer) gather() (batch []*operation, ok bool) {
-	waiting := w.held
-	w.held = nil
-	if len(waiting) == 0 {
-		first, ok := <-w.ops
-		if !ok {
-			return nil, false
-		}
-		waiting = append(waiting, first)
-	}
-	keys := make(map[string]bool)
-	entries, bytes := 0, 0
-	take := func(o *operation) {
-		size := 0
-		for _, e := range o.entries {
-			if keys[e.key] {
-				w.wary = true // the second of them will lose
-				w.held = append(w.held, o)
-				return
-			}
-			size += e.bytes
-		}
-		if len(batch) > 0 && (entries+len(o.entries) > maxBatchEntries || bytes+size > maxBatchBytes) {
-			w.held = append(w.held, o)
-			return
-		}
-		for _, e := range o.entries {
-			keys[e.key] = true
-		}
-		batch, entries, bytes = append(batch, o), entries+len(o.entries), bytes+size
-	}
-	for _, o := range waiting {
-		take(o)
-	}
-	linger := w.linger()
-	defer linger.Stop()
-	for entries < maxBatchEntries && bytes < maxBatchBytes && len(w.held) < maxBatchEntries {
-		if len(batch) >= w.before.callers {
-			linger.Reset(0)
-		}
-		select {
-		case o, ok := <-w.ops:
-			if !ok {
-				return batch, true
-			}
-			take(o)
-			continue
-		default:
-		}
-		select {
-		case o, ok := <-w.ops:
-			if !ok {
-				return batch, true
-			}
-			take(o)
-		case <-linger.C:
-			return batch, true
-		}
-	}
-	return batch, true
-}
-
-// linger says how long a batch waits for the callers that the one before has answered: a batch costs the server about the same whatever its size, and without the wait
-// the callers would fall into two halves, each of which waits for the batch of the other. It is a small part of what a batch takes, and nothing after a pause.
-func (w *writer) linger() *time.Timer {
-	const most = 2 * time.Millisecond
-	return time.NewTimer(min(w.before.took/8, most) - time.Since(w.before.ended))
-}
-
 // errContended: others changed the same events in every round.
 var errContended = errors.New("others changed the same events again and again")
 
-// commit stores what of the batch may be stored. An error means that nothing was, or that nobody knows.
-func (w *writer) commit(batch []*operation) error {
+// assemble gives the entries of those operations for which somebody still waits. Those of one group become one.
+func assemble(batch []*operation) []*entry {
 	var live []*entry
+	heads := make(map[string]*entry)
 	for _, o := range batch {
-		if o.state.Load() != stateAbandoned {
-			live = append(live, o.entries...)
+		if o.state.Load() == stateAbandoned {
+			continue
+		}
+		for _, e := range o.entries {
+			if e.head = heads[e.group]; e.head != nil {
+				e.head.sheet.join(e.sheet)
+				continue
+			}
+			if e.group != "" {
+				heads[e.group] = e
+			}
+			live = append(live, e)
 		}
 	}
-	for range maxRounds {
+	return live
+}
+
+// commit stores what of the batch may be stored. An error means that nothing was, or that nobody knows.
+func (w *writer) commit(batch []*operation) error {
+	live := assemble(batch)
+	for round := range maxRounds {
+		w.pause(round)
 		found := 0
 		if w.wary {
 			var err error
@@ -241,6 +251,10 @@ func (w *writer) commit(batch []*operation) error {
 				return err
 			}
 		}
+		if err := w.fill(live); err != nil {
+			return err
+		}
+		refuse(batch)
 		now := w.clock.now()
 		live = prepare(live, now)
 		if len(live) == 0 {
@@ -266,6 +280,74 @@ func (w *writer) commit(batch []*operation) error {
 		}
 	}
 	return errContended
+}
+
+// pause waits before a round, unless it is the first or the second.
+func (w *writer) pause(round int) {
+	if round < 2 {
+		return
+	}
+	most := min(time.Millisecond<<min(round, 10), maxPause)
+	timer := time.NewTimer(time.Duration(w.random.Int64N(int64(most))))
+	defer timer.Stop()
+	<-timer.C
+}
+
+// fill reads what the entries with a sheet need.
+func (w *writer) fill(entries []*entry) error {
+	seen := make(view)
+	var filters []string
+	for _, e := range entries {
+		if e.sheet != nil {
+			filters = append(filters, e.sheet.filters()...)
+		}
+	}
+	for read := 0; len(filters) > 0; read++ {
+		found, err := w.link.last(context.Background(), filters)
+		if err != nil {
+			return fmt.Errorf("read what is to be changed: %w", err)
+		}
+		for _, m := range found {
+			class, hash, _ := w.subjects.split(m.subject)
+			seen[class+hash] = m
+		}
+		filters = nil
+		for _, e := range entries {
+			if e.sheet != nil && read == 0 {
+				filters = append(filters, e.sheet.more(seen)...)
+			}
+		}
+	}
+	for _, e := range entries {
+		if e.sheet != nil {
+			e.err = e.sheet.fill(seen)
+		}
+	}
+	return nil
+}
+
+// refuse drops what cannot be read, and with it the rest of each operation that must be whole, those that share an entry with that too.
+func refuse(batch []*operation) {
+	for again := true; again; {
+		again = false
+		for _, o := range batch {
+			err := failure(o.entries)
+			if err == nil || !o.whole {
+				continue
+			}
+			for _, e := range o.entries {
+				if e.failure() == nil {
+					e.fail(err)
+					again = true
+				}
+			}
+		}
+	}
+	for _, o := range batch {
+		for _, e := range o.entries {
+			e.lost = e.lost || e.failure() != nil
+		}
+	}
 }
 
 // prepare lets the entries make their messages, and drops those that are lost.
@@ -302,8 +384,11 @@ func (w *writer) sift(entries []*entry) (found int, err error) {
 	filters := make([]string, 0, len(entries))
 	byKey := make(map[string]*entry, len(entries))
 	for _, e := range entries {
+		if e.sheet != nil {
+			continue
+		}
 		filters = append(filters, e.filter)
-		byKey[e.key] = e
+		byKey[e.keys[0]] = e
 		e.lost = e.lost || e.expect != 0 // unless the message is found
 	}
 	lasts, err := w.link.last(context.Background(), filters)
@@ -342,11 +427,14 @@ func (w *writer) publish(entries []*entry, next tally) (last uint64, err error) 
 	}
 	for _, e := range entries {
 		for i, m := range e.messages {
-			h := header()
-			if i == 0 {
-				h[headerExpect] = []string{strconv.FormatUint(e.expect, 10)}
-				if e.filter != m.subject {
-					h[headerExpectFor] = []string{e.filter}
+			h, g := header(), m.guard
+			if i == 0 && e.filter != "" {
+				g = &guard{e.filter, e.expect}
+			}
+			if g != nil {
+				h[headerExpect] = []string{strconv.FormatUint(g.expect, 10)}
+				if g.filter != m.subject {
+					h[headerExpectFor] = []string{g.filter}
 				}
 			}
 			if err := w.link.conn.PublishMsg(&client.Msg{Subject: m.subject, Header: h, Data: m.data}); err != nil {
@@ -367,6 +455,7 @@ func (w *writer) publish(entries []*entry, next tally) (last uint64, err error) 
 	if ack.Batch != id || ack.Count != n {
 		return 0, fmt.Errorf("the server stored %d of %d messages and knows no atomic batches: it needs version 2.12", ack.Count, n)
 	}
+	w.link.saw(ack.Seq)
 	return ack.Seq, nil
 }
 

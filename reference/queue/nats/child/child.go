@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -37,6 +38,9 @@ type settings struct {
 	batchMsgs    int
 	withParent   bool
 	version      bool
+	name         string
+	clusterPort  int
+	routes       string
 }
 
 func parse(args []string, stderr io.Writer) (settings, error) {
@@ -49,6 +53,9 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 	flags.IntVar(&s.maxPayload, "max_payload", 8<<20, "largest message in bytes")
 	flags.IntVar(&s.batchMsgs, "batch_max_msgs", 8192, "most messages of one atomic batch")
 	flags.BoolVar(&s.withParent, "with_parent", false, "end when the process that started it is gone")
+	flags.StringVar(&s.name, "name", "floodproof", "name of this server among those of its cluster")
+	flags.IntVar(&s.clusterPort, "cluster_port", 0, "port on the loopback for the other servers of a cluster; 0 is a server alone")
+	flags.StringVar(&s.routes, "routes", "", "host:port of each server of the cluster, separated by commas")
 	flags.BoolVar(&s.version, "version", false, "print the version and end")
 	if err := flags.Parse(args); err != nil {
 		return s, err
@@ -58,6 +65,9 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 	}
 	if s.dir == "" || s.port < 1 {
 		return s, errors.New("a server needs -dir and -port")
+	}
+	if (s.clusterPort > 0) != (s.routes != "") {
+		return s, errors.New("a cluster needs both -cluster_port and -routes")
 	}
 	if s.syncInterval != "always" {
 		if d, err := time.ParseDuration(s.syncInterval); err != nil || d <= 0 {
@@ -150,7 +160,7 @@ func options(s settings) (*server.Options, error) {
 // may: a queue that cannot read them must not claim what they decide.
 func config(s settings) string {
 	return fmt.Sprintf(`listen: "127.0.0.1:%d"
-server_name: floodproof
+server_name: %s
 max_payload: %d
 max_pending: 256MB
 write_deadline: "30s"
@@ -169,5 +179,22 @@ accounts {
 }
 system_account: SYS
 no_auth_user: app
-`, s.port, s.maxPayload, strconv.Quote(filepath.ToSlash(s.dir)), strconv.Quote(s.syncInterval), s.batchMsgs)
+`, s.port, strconv.Quote(s.name), s.maxPayload, strconv.Quote(filepath.ToSlash(s.dir)), strconv.Quote(s.syncInterval), s.batchMsgs) + cluster(s)
+}
+
+// cluster is the part about the other servers, none for a server alone. Streams choose their replicas themselves.
+func cluster(s settings) string {
+	if s.clusterPort == 0 {
+		return ""
+	}
+	var routes []string
+	for route := range strings.SplitSeq(s.routes, ",") {
+		routes = append(routes, strconv.Quote("nats://"+route))
+	}
+	return fmt.Sprintf(`cluster {
+  name: floodproof
+  listen: "127.0.0.1:%d"
+  routes: [%s]
+}
+`, s.clusterPort, strings.Join(routes, ", "))
 }

@@ -12,7 +12,7 @@ import (
 )
 
 func TestRunRefuses(t *testing.T) {
-	for _, args := range [][]string{nil, {"-port=4222"}, {"-dir=x"}, {"-dir=x", "-port=1", "-sync_interval=sometimes"}, {"-dir=x", "-port=1", "-sync_interval=-2m"}, {"-unknown"}} {
+	for _, args := range [][]string{nil, {"-port=4222"}, {"-dir=x"}, {"-dir=x", "-port=1", "-sync_interval=sometimes"}, {"-dir=x", "-port=1", "-sync_interval=-2m"}, {"-dir=x", "-port=1", "-cluster_port=2"}, {"-dir=x", "-port=1", "-routes=127.0.0.1:2"}, {"-unknown"}} {
 		var out, complaint bytes.Buffer
 		if code := run(args, &out, &complaint); code != 2 || complaint.Len() == 0 {
 			t.Errorf("%q: got exit code %d and %q, want 2 and a reason", args, code, complaint.String())
@@ -61,5 +61,24 @@ func TestConfig(t *testing.T) {
 		if _, err := server.NewServer(opts); err != nil {
 			t.Errorf("the server refuses it: %v", err)
 		}
+	}
+}
+
+// TestConfigOfACluster: a server alone has none.
+func TestConfigOfACluster(t *testing.T) {
+	s := settings{dir: t.TempDir(), port: 4333, syncInterval: "always", maxPayload: 1 << 21, batchMsgs: 2000, name: "nats-2", clusterPort: 6333, routes: "127.0.0.1:6332,127.0.0.1:6333"}
+	opts, err := options(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if opts.ServerName != "nats-2" || opts.Cluster.Name != "floodproof" || opts.Cluster.Host != "127.0.0.1" || opts.Cluster.Port != 6333 || len(opts.Routes) != 2 {
+		t.Errorf("got %s in %+v with routes %v", opts.ServerName, opts.Cluster, opts.Routes)
+	}
+	if _, err := server.NewServer(opts); err != nil {
+		t.Errorf("the server refuses it: %v", err)
+	}
+	s.clusterPort, s.routes = 0, ""
+	if opts, err = options(s); err != nil || opts.Cluster.Port != 0 {
+		t.Errorf("a server alone: got %+v, error %v", opts.Cluster, err)
 	}
 }
