@@ -1,11 +1,13 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
 	"net"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -51,6 +53,9 @@ func (q *Queue) makeClaims(ctx context.Context, conn *pgx.Conn) (queue.Claims, e
 	if !logged {
 		settings["tables"] = "unlogged"
 	}
+	if err := askStandbys(ctx, conn, settings); err != nil {
+		return queue.Claims{}, fmt.Errorf("look at the standbys: %w", err)
+	}
 	memory, err := inMemory(conn.Config().Host, settings["data_directory"])
 	if err != nil {
 		return queue.Claims{}, fmt.Errorf("find the file system: %w", err)
@@ -63,9 +68,10 @@ func (q *Queue) makeClaims(ctx context.Context, conn *pgx.Conn) (queue.Claims, e
 	delete(settings, "data_directory") // it is of no use to the reader of a report
 	return queue.Claims{
 		Durability:    durability(settings, platform),
-		DedupWindow:   queue.Forever,
+		DedupWindow:   cmp.Or(q.opts.Retention, queue.Forever),
 		DelayAccuracy: delayAccuracy,
 		Debounce:      true,
+		SharedLimit:   true,
 		MaxPayload:    q.opts.MaxPayload,
 		Settings:      settings,
 		Version:       "PostgreSQL " + version,
@@ -78,7 +84,7 @@ func (q *Queue) makeClaims(ctx context.Context, conn *pgx.Conn) (queue.Claims, e
 // the server's processes; without logging, the tables are emptied when it starts again. Without fsync the operating system has what was acknowledged, and
 // without full page writes a page that was half written cannot be repaired; either survives the processes and not the power.
 //
-// Note: standbys do not raise the claim. Whether one takes over with everything depends on who promotes it, which the server does not know.
+// What a commit waits for on a synchronous standby survives the loss of the primary too, if nobody promotes another standby than one of those.
 func durability(settings map[string]string, platform string) queue.Durability {
 	switch {
 	case settings["synchronous_commit"] == "off" || settings["tables"] == "unlogged":
@@ -87,8 +93,24 @@ func durability(settings map[string]string, platform string) queue.Durability {
 		return queue.DurabilityProcess
 	case strings.Contains(platform, "-apple-") && settings["wal_sync_method"] != "fsync_writethrough":
 		return queue.DurabilityProcess // anything else stops at the cache of the drive there
+	case settings["synchronous_standbys"] != "" && settings["synchronous_commit"] != "local":
+		return queue.DurabilityFailover
 	}
 	return queue.DurabilityPower
+}
+
+// askStandbys adds how many standbys a commit may wait for, if there are any, and an address that leads to whichever server takes writes: with one that does not, a standby that took over
+// would not be found. Without the right to see them nothing is said.
+func askStandbys(ctx context.Context, conn *pgx.Conn, settings map[string]string) error {
+	if conn.Config().ValidateConnect == nil { // there is no target_session_attrs
+		return nil
+	}
+	var standbys int
+	err := conn.QueryRow(ctx, "SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming' AND sync_state IN ('sync', 'quorum')").Scan(&standbys)
+	if err == nil && standbys > 0 {
+		settings["synchronous_standbys"] = strconv.Itoa(standbys)
+	}
+	return err
 }
 
 // inMemory reports whether the data of a server on this machine lies on a file system in memory. Of other machines, and without the right to

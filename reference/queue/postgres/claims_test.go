@@ -38,6 +38,7 @@ func TestDurability(t *testing.T) {
 	}{
 		{"x86_64-pc-linux-gnu", "fsync", "on", queue.DurabilityPower},
 		{"x86_64-pc-linux-gnu", "synchronous_commit", "local", queue.DurabilityPower},
+		{"x86_64-pc-linux-gnu", "synchronous_standbys", "1", queue.DurabilityFailover},
 		{"x86_64-pc-linux-gnu", "synchronous_commit", "off", queue.DurabilityNone},
 		{"x86_64-pc-linux-gnu", "tables", "unlogged", queue.DurabilityNone},
 		{"x86_64-pc-linux-gnu", "fsync", "off", queue.DurabilityProcess},

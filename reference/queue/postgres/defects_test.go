@@ -314,8 +314,8 @@ func TestRedrive(t *testing.T) {
 		}
 	}
 	lease := receive(t, q, 1)[0]
-	if lease.Attempt != 3 || lease.Token <= last.Token {
-		t.Errorf("after Redrive: got attempt %d with token %d, want 3 and more than %d", lease.Attempt, lease.Token, last.Token)
+	if lease.Attempt != 1 || lease.Token <= last.Token {
+		t.Errorf("after Redrive: got attempt %d with token %d, want 1 and more than %d", lease.Attempt, lease.Token, last.Token)
 	}
 	settle(t, q, lease, queue.Done())
 	n, err := q.Int(t.Context(), `SELECT count(*) FROM $.attempts WHERE reason = repeat('ü', 2048) || '...' AND attempt = 1 OR attempt = 2`)
@@ -366,6 +366,7 @@ func TestOpenRefuses(t *testing.T) {
 		"a long namespace":     {URL: url, Namespace: strings.Repeat("x", 64)},
 		"a namespace with 0":   {URL: url, Namespace: "a\x00b"},
 		"a system's namespace": {URL: url, Namespace: "pg_mine"},
+		"a short retention":    {URL: url, Retention: time.Millisecond},
 		"a short lease":        {URL: url, Lease: time.Microsecond},
 		"no payload":           {URL: url, MaxPayload: -1},
 		"no URL":               {URL: "postgres://%"},

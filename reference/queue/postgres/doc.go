@@ -7,6 +7,7 @@
 // server's own settings let it: fsync and full_page_writes. [Queue.Claims] asks the server for what is in force and claims less where it is less:
 //
 //	synchronous_commit=on, fsync=on, full_page_writes=on   power-loss
+//	the same, and a synchronous standby, see below         failover
 //	fsync=off, or full_page_writes=off                     process
 //	data directory in memory (on this machine, Linux)      process
 //	macOS without wal_sync_method=fsync_writethrough       process
@@ -19,14 +20,18 @@
 // Leases and settlements are committed like events. A lease that the server forgot would be given out again with the same token, and
 // its first owner could settle in the second one's name.
 //
-// A standby does not raise the claim: whether it has everything when it takes over depends on who promotes it and when.
+// A synchronous standby (synchronous_standby_names) has what was acknowledged when it takes over; that is claimed of a URL with which it is found then:
+// postgres://user:password@one,two/database?target_session_attrs=read-write. Whoever promotes must choose a standby that was synchronous.
 //
 // # Where things are
 //
 // An event is a row of events, which never changes: its texts, and its payload, compressed by s2 at the receiver and not again by the server. A job is a narrow row of jobs: when
-// it may be leased, its token, its attempts. It is updated by a claim and deleted when it is done or dead. Dead letters, attempts that
-// failed, steps, and counts of what is finished are rows that are added. So what an update leaves behind is some sixty bytes and not a payload, and the
+// it may be leased, its token, its attempts. It is updated by a claim and deleted when it is done or dead. Dead letters, finished jobs, attempts that
+// failed, what people did, steps, and counts of what is finished are rows that are added. So what an update leaves behind is some sixty bytes and not a payload, and the
 // table that vacuum has to keep up with is as large as the backlog.
+//
+// Where an event stands is said by the table that has its id: done, dead, or else jobs. The ids of events are the order in which they came; [Queue.Events] goes along
+// them, a stretch at a time, and finds where to begin by a block range index on the time of receipt, which takes no room.
 //
 // Each row of jobs is a live job, and `at` is when it may be leased, by its due time or by the end of its lease. One index on (lane, at, id) finds both
 // in their order; another holds the jobs that are leased, for Settle. A job that waits is in one index only.
@@ -69,8 +74,9 @@
 //
 // # What is kept
 //
-// Every event, with its payload: events are known again for ever. Dead letters and failed attempts too. To trim them is a decision for
-// a person, in one transaction over events, dead and attempts.
+// Everything, unless Options.Retention says for how long: every event with its payload, every attempt that failed with its time and reason, and whatever a person did with it by hand.
+// With a retention, what was done or dropped longer ago is deleted in small transactions (retention.go), counted as expired, and known no more. Dead letters are kept until a person
+// decides, and what is known of a resource whose updates are debounced, a hundred bytes or two, stays.
 //
 // # What breaks
 //

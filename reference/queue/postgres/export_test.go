@@ -103,3 +103,6 @@ func (q *Queue) Born(ctx context.Context, eventID string) string {
 	})
 	return at
 }
+
+// Sweep deletes what is old, as it happens now and then.
+func (q *Queue) Sweep() error { return q.sweep() }

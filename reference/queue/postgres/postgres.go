@@ -30,8 +30,8 @@ const (
 
 // Options are how a queue is opened. The zero value but for URL is what a durable pipeline wants.
 type Options struct {
-	// URL is the server's and the database's, as libpq understands it: postgres://user:password@host:5432/database. The connection must be one session of the
-	// server: not through a pooler that hands out sessions by the transaction.
+	// URL is the server's and the database's, as libpq understands it: postgres://user:password@host:5432/database; several hosts with target_session_attrs=read-write for
+	// a primary and its standbys. The connection must be one session of the server: not through a pooler that hands out sessions by the transaction.
 	URL string
 	// Namespace is the schema of the tables, made if it is missing; "" is DefaultNamespace. Two namespaces share nothing.
 	Namespace string
@@ -42,6 +42,9 @@ type Options struct {
 	// AsyncCommit answers before the write-ahead log is written (synchronous_commit=off), to show what that loses: the last 600 ms or so, at the
 	// mere end of the server. All handles of a namespace should say the same: one that knows an event again does not make it durable.
 	AsyncCommit bool
+	// Retention is how long a finished event is kept, with its payload and its history, from when it was done or dropped; it is then known no more, and a delivery of it would be a
+	// new event. 0 keeps all for ever; any other is MinRetention or more. Dead letters, and what is not finished, are never deleted. All handles of a namespace should say the same.
+	Retention time.Duration
 }
 
 func (o Options) withDefaults() (Options, error) {
@@ -55,6 +58,8 @@ func (o Options) withDefaults() (Options, error) {
 		return o, fmt.Errorf("namespace is %q: names with pg_ belong to the server", o.Namespace)
 	case o.Lease < time.Millisecond:
 		return o, fmt.Errorf("lease is %v: use at least 1ms", o.Lease)
+	case o.Retention != 0 && o.Retention < MinRetention:
+		return o, fmt.Errorf("retention is %v: use 0 or at least %v", o.Retention, MinRetention)
 	case o.MaxPayload < 1 || o.MaxPayload > maxBody:
 		return o, fmt.Errorf("largest payload is %d bytes: use 1 to %d", o.MaxPayload, maxBody)
 	}
@@ -65,8 +70,8 @@ func (o Options) withDefaults() (Options, error) {
 const enqueuers = 2
 
 // Queue is a durable queue in a schema of a PostgreSQL database. Any number of processes may open the same namespace, and one process several
-// times. It implements queue.Queue, queue.Extender, queue.Depther, queue.DeadLister and queue.Stepper; all methods may be called concurrently. A connection that breaks
-// fails the calls that are on it; the next ones make a new one.
+// times. It implements queue.Queue and every optional interface beside it; all methods may be called concurrently. A connection that breaks fails the calls that are on it; the next
+// ones make a new one.
 type Queue struct {
 	opts   Options
 	sql    statements
@@ -126,6 +131,9 @@ func Open(ctx context.Context, opts Options) (*Queue, error) {
 	}
 	work(q.runSettles)
 	work(q.runReceives)
+	if opts.Retention > 0 {
+		q.workers.Go(q.runSweeps)
+	}
 	return q, nil
 }
 

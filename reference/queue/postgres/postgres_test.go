@@ -177,6 +177,11 @@ func TestContract(t *testing.T) {
 						opts.Lease = lease
 						return postgres.Open(ctx, opts)
 					},
+					Retain: func(ctx context.Context, lease, retention time.Duration) (queue.Queue, error) {
+						opts := opts
+						opts.Lease, opts.Retention = lease, retention
+						return postgres.Open(ctx, opts)
+					},
 				}
 			})
 		})

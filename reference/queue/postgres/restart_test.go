@@ -3,14 +3,12 @@ package postgres_test
 import (
 	"context"
 	"errors"
-	"fmt"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"floodproof/reference/queue"
 	"floodproof/reference/queue/postgres"
+	"floodproof/reference/queue/queuetest"
 )
 
 // pause waits a moment before something is tried again.
@@ -21,131 +19,22 @@ func pause(ctx context.Context) {
 	}
 }
 
-// books are what the callers of a queue were told.
-type books struct {
-	mu sync.Mutex
-	// tokens are the last ones seen; settled events got nil from Settle, asked ones any answer.
-	tokens         map[string]int64
-	settled, asked map[string]bool
-	attempts       map[string]int
-	wrong          []string
-}
-
-func (b *books) take(lease queue.Lease) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.settled[lease.EventID] {
-		b.wrong = append(b.wrong, lease.EventID+" was settled and came again")
-	}
-	if lease.Token <= b.tokens[lease.EventID] {
-		b.wrong = append(b.wrong, fmt.Sprintf("%s came with token %d after %d", lease.EventID, lease.Token, b.tokens[lease.EventID]))
-	}
-	b.tokens[lease.EventID], b.attempts[lease.EventID] = lease.Token, lease.Attempt
-}
-
-func (b *books) settle(id string, err error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.asked[id] = true
-	if err == nil {
-		b.settled[id] = true
-	}
-}
-
-// work receives until ctx ends and settles four of five leases; the fifth lapses, until it comes for the third time.
-func (b *books) work(ctx context.Context, q *postgres.Queue) {
-	for ctx.Err() == nil {
-		leases, err := q.Receive(ctx, "", 10)
-		if err != nil {
-			pause(ctx)
-			continue
-		}
-		for _, lease := range leases {
-			b.take(lease)
-			if lease.ID%5 == 0 && lease.Attempt < 3 {
-				continue
-			}
-			b.settle(lease.EventID, q.Settle(context.WithoutCancel(ctx), lease, queue.Done()))
-		}
-	}
-}
-
-// TestKilledServer kills the server three times under load. What was acknowledged must be there, once; what was settled must not come again; leases that
-// were out lapse, and no token is given out twice; and the handle heals by itself.
+// TestKilledServer: nothing is lost or doubled by a server that is killed under load: its first process alone, whose death the others notice, or all of them at once.
 func TestKilledServer(t *testing.T) {
 	s := private(t, nil)
-	q := open(t, postgres.Options{URL: s.Address(), Lease: 2 * time.Second})
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	var stored, failed atomic.Int64
-	reached := make(chan struct{}, 1)
-	enqueuing, enough := context.WithCancel(ctx)
-	var enqueuers sync.WaitGroup
-	for g := range 6 {
-		enqueuers.Go(func() {
-			for i := 0; enqueuing.Err() == nil; i++ {
-				j := job(fmt.Sprintf("load-%d-%06d", g, i))
-				for ctx.Err() == nil && q.Enqueue(ctx, j, job("seen by all")) != nil { // as a provider tries again
-					failed.Add(1)
-					pause(ctx)
-				}
-				stored.Add(1)
-				select {
-				case reached <- struct{}{}:
-				default:
-				}
+	kills := 0
+	queuetest.Outages(t, queuetest.Outage{
+		Open: func(t *testing.T, lease time.Duration) queue.Queue {
+			return open(t, postgres.Options{URL: s.Address(), Lease: lease})
+		},
+		Kill: func(ctx context.Context) error {
+			if kills++; kills == 2 {
+				crash(t, s)
 			}
-		})
-	}
-	books := &books{tokens: map[string]int64{}, settled: map[string]bool{}, asked: map[string]bool{}, attempts: map[string]int{}}
-	working, rest := context.WithCancel(ctx)
-	var worker sync.WaitGroup
-	worker.Go(func() { books.work(working, q) })
-	for round := range int64(3) {
-		for stored.Load() < 300*(round+1) {
-			<-reached
-		}
-		if round == 1 {
-			crash(t, s)
-		}
-		if err := errors.Join(s.Kill(ctx), s.Restart(ctx)); err != nil { // the first process alone, but for round 1
-			t.Fatal(err)
-		}
-	}
-	enough()
-	enqueuers.Wait()
-	want := stored.Load() + 1
-	if n, err := q.Int(ctx, "SELECT count(*) FROM $.events"); err != nil || n != want {
-		t.Errorf("events: got %d, error %v, want %d", n, err, want)
-	}
-	for {
-		d, err := q.Depth(ctx)
-		if err != nil {
-			t.Fatalf("Depth: %v", err)
-		}
-		if d.Done == want && d.Waiting+d.Leased+d.Dead == 0 {
-			break
-		}
-		pause(ctx)
-	}
-	rest()
-	worker.Wait()
-	for _, w := range books.wrong {
-		t.Error(w)
-	}
-	again := 0
-	for id, attempts := range books.attempts {
-		if attempts > 1 {
-			again++
-		}
-		if !books.asked[id] {
-			t.Errorf("%s is done and nobody settled it", id)
-		}
-	}
-	if int64(len(books.attempts)) != want || failed.Load() == 0 || again == 0 {
-		t.Errorf("%d of %d events came, %d of them again, and %d calls failed: the test did not reach what it is for", len(books.attempts), want, again, failed.Load())
-	}
-	t.Logf("%d events through three kills, %d leased more than once, %d calls failed", want, again, failed.Load())
+			return s.Kill(ctx)
+		},
+		Restart: s.Restart,
+	})
 }
 
 // TestAsyncCommitLoses shows why the weaker variant claims nothing: the log of what was acknowledged waits in the server's own memory.

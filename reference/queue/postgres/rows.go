@@ -34,11 +34,12 @@ CREATE TABLE $.rows (
 
 -- retire ends a job that a newer one answers for.
 CREATE FUNCTION $.retire(job bigint, updates bigint) RETURNS void LANGUAGE sql AS $f$
-	WITH gone AS (DELETE FROM $.jobs WHERE row_id = updates AND id = job RETURNING lane)
+	WITH gone AS (DELETE FROM $.jobs WHERE row_id = updates AND id = job RETURNING id, lane, token, attempt, base),
+	remembered AS (INSERT INTO $.done (id, at, token, attempts, base) SELECT id, clock_timestamp(), token, attempt, base FROM gone)
 	INSERT INTO $.finished (lane, jobs) SELECT lane, 1 FROM gone
 $f$;
 
--- arrive puts a job that comes, or comes again from the dead letters, into its row.
+-- arrive puts a job that comes, or comes again since somebody redrove or replayed it, into its row.
 CREATE FUNCTION $.arrive() RETURNS trigger LANGUAGE plpgsql AS $f$
 DECLARE
 	w $.rows;
@@ -56,6 +57,7 @@ BEGIN
 		INTO STRICT v, q, most, e FROM $.events WHERE id = NEW.id;
 	IF v < w.version OR e = 1 AND NEW.at < w.shut THEN
 		INSERT INTO $.finished (lane, jobs) VALUES (NEW.lane, 1);
+		INSERT INTO $.done (id, at, token, attempts, base) VALUES (NEW.id, clock_timestamp(), 0, 0, 0);
 		IF v >= w.version THEN
 			UPDATE $.rows SET version = v, shut = greatest(shut, least(NEW.at + q, opened + most)) WHERE id = w.id;
 		END IF;

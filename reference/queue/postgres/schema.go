@@ -10,12 +10,12 @@ import (
 )
 
 // schemaVersion is kept in the table meta. A higher one was made by a newer program and is refused.
-const schemaVersion = 2
+const schemaVersion = 4
 
 // schema makes the tables; $ is their schema. It runs as one transaction.
 //
 // What never changes (events) stands apart from what changes three times in a life (jobs), so that the versions of a row that an update leaves behind are
-// narrow, and the table that vacuum has to keep up with is as small as the backlog. A job that is done is deleted from jobs; the event
+// narrow, and the table that vacuum has to keep up with is as small as the backlog. A job that is done is deleted from jobs and leaves a narrow row in done; the event
 // stays and is known again. Every row of jobs is a live job, so that one index serves the due ones and the lapsed ones alike: `at` is when the job may
 // be leased, by its due time or by the end of its lease. No foreign keys: checking one locks a row of events for each job.
 //
@@ -24,7 +24,7 @@ const schemaVersion = 2
 const schema = `
 CREATE SCHEMA IF NOT EXISTS $;
 CREATE TABLE $.events (
-	id              bigint GENERATED ALWAYS AS IDENTITY (CACHE 32) PRIMARY KEY, -- not the order of coming
+	id              bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, -- the order of coming, give or take what came at the same time
 	received_at     bigint NOT NULL, -- the receiver's clock, microseconds since 1970
 	version         bigint NOT NULL,
 	stored_at       timestamptz NOT NULL,
@@ -43,6 +43,7 @@ CREATE TABLE $.events (
 	CONSTRAINT events_known UNIQUE (provider, event_id)
 );
 ALTER TABLE $.events ALTER body SET STORAGE EXTERNAL; -- it is compressed when it comes
+CREATE INDEX events_received ON $.events USING brin (received_at) WITH (autosummarize = on); -- finds where to begin a listing, and takes no room
 CREATE TABLE $.jobs (
 	id      bigint NOT NULL,
 	at      timestamptz NOT NULL,
@@ -51,7 +52,9 @@ CREATE TABLE $.jobs (
 	size    integer NOT NULL, -- of the body, in bytes
 	leased  boolean NOT NULL,
 	lane    text COLLATE "C" NOT NULL,
-	row_id  bigint            -- of one that is debounced; without a value it takes no room
+	row_id  bigint,           -- of one that is debounced; without a value it takes no room
+	base    integer NOT NULL DEFAULT 0, -- the leases before its attempts were last counted from zero again
+	leased_at timestamptz     -- of one that is or was leased
 ) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_cost_delay = 0, autovacuum_analyze_scale_factor = 1);
 CREATE INDEX jobs_due ON $.jobs (lane, at, id);
 CREATE UNIQUE INDEX jobs_leased ON $.jobs (id) WHERE leased;
@@ -61,9 +64,18 @@ CREATE TABLE $.dead (
 	token    bigint NOT NULL,
 	attempts integer NOT NULL,
 	lane     text COLLATE "C" NOT NULL,
-	reason   text COLLATE "C" NOT NULL
+	reason   text COLLATE "C" NOT NULL,
+	base     integer NOT NULL DEFAULT 0
 );
 CREATE INDEX dead_at ON $.dead (at, id);
+CREATE TABLE $.done ( -- and what was dropped
+	id       bigint PRIMARY KEY,
+	at       timestamptz NOT NULL,
+	token    bigint NOT NULL,
+	attempts integer NOT NULL,
+	base     integer NOT NULL,
+	dropped  boolean NOT NULL DEFAULT false
+);
 CREATE TABLE $.attempts (
 	id      bigint NOT NULL,
 	attempt integer NOT NULL,
@@ -71,32 +83,42 @@ CREATE TABLE $.attempts (
 	reason  text COLLATE "C" NOT NULL,
 	PRIMARY KEY (id, attempt)
 );
+CREATE TABLE $.acts ( -- what people did
+	id     bigint NOT NULL,
+	at     timestamptz NOT NULL,
+	leases integer NOT NULL,
+	what   text COLLATE "C" NOT NULL
+);
+CREATE INDEX acts_id ON $.acts (id, at);
 CREATE TABLE $.steps (
 	id   bigint NOT NULL,
 	step text COLLATE "C" NOT NULL,
 	PRIMARY KEY (id, step)
 );
 CREATE TABLE $.finished ( -- sum it; rows are added with every settlement and put together now and then
-	lane text COLLATE "C" NOT NULL,
-	jobs bigint NOT NULL
+	lane    text COLLATE "C" NOT NULL,
+	jobs    bigint NOT NULL,
+	expired bigint NOT NULL DEFAULT 0 -- those of them that were deleted since
 );
 CREATE TABLE $.meta (version integer NOT NULL);
-INSERT INTO $.meta VALUES (2);
+INSERT INTO $.meta VALUES (4);
 ` + schemaRows
 
 // statements are all that run on the tables of one schema.
 type statements struct {
 	store, claim, peek, giveBack, settle, compact string
-	depth, letters, redrive, steps                string
+	depth, letters, redrive, drop, replay, steps  string
 	makeRows, lockRows, storeRows                 string
+	event, events, leased, due, all, some, expire string
 }
 
 func newStatements(namespace string) statements {
 	in := func(statement string) string { return inSchema(namespace, statement) }
 	return statements{
 		store: in(sqlStore), claim: in(sqlClaim), peek: in(sqlPeek), giveBack: in(sqlGiveBack), settle: in(sqlSettle), compact: in(sqlCompact),
-		depth: in(sqlDepth), letters: in(sqlLetters), redrive: in(sqlRedrive), steps: in(sqlSteps),
+		depth: in(sqlDepth), letters: in(sqlLetters), redrive: in(sqlRedrive), drop: in(sqlDrop), replay: in(sqlReplay), steps: in(sqlSteps),
 		makeRows: in(sqlMakeRows), lockRows: in(sqlLockRows), storeRows: in(sqlStoreRows),
+		event: in(sqlEvent), events: in(sqlEvents), leased: in(sqlLeased), due: in(sqlDue), all: in(sqlAll), some: in(sqlSome), expire: in(sqlExpire),
 	}
 }
 
@@ -135,8 +157,9 @@ const (
 	), lapsed AS (
 		INSERT INTO $.attempts (id, attempt, at, reason) SELECT id, attempt, clock_timestamp(), 'lease lapsed' FROM chosen WHERE leased ON CONFLICT DO NOTHING
 	), claimed AS (
-		UPDATE $.jobs AS j SET leased = true, token = j.token + 1, attempt = j.attempt + 1, at = (SELECT clock_timestamp()) + $5 * interval '1 microsecond'
-		FROM chosen AS c WHERE j.ctid = c.place RETURNING j.id, j.token, j.attempt, j.at AS deadline, j.leased, c.at
+		UPDATE $.jobs AS j SET leased = true, token = j.token + 1, attempt = j.attempt + 1, leased_at = (SELECT clock_timestamp()),
+			at = (SELECT clock_timestamp()) + $5 * interval '1 microsecond'
+		FROM chosen AS c WHERE j.ctid = c.place RETURNING j.id, j.token, j.attempt - j.base AS attempt, j.at AS deadline, j.leased, c.at
 	)
 	SELECT c.id, c.token, c.attempt, c.deadline, c.at, e.received_at, e.version, e.encoding, e.provider, e.event_id, e.delivery_id, e.type, e.resource, e.body,
 		e.quiet, e.longest, e.edge
@@ -154,14 +177,14 @@ const (
 		SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::smallint[], $4::bigint[], $5::text[]) AS s (id, token, verb, micros, reason)
 	), done AS (
 		DELETE FROM $.jobs AS j USING s WHERE s.verb = 1 AND j.leased AND j.id = s.id AND j.token = s.token AND j.at > clock_timestamp()
-		RETURNING j.id, j.at, j.lane
+		RETURNING j.id, j.at, j.lane, j.token, j.attempt, j.base
 	), retried AS (
 		UPDATE $.jobs AS j SET leased = false, at = clock_timestamp() + s.micros * interval '1 microsecond'
 		FROM s WHERE s.verb = 2 AND j.leased AND j.id = s.id AND j.token = s.token AND j.at > clock_timestamp()
 		RETURNING j.id, j.at, j.attempt, s.reason
 	), died AS (
 		DELETE FROM $.jobs AS j USING s WHERE s.verb = 3 AND j.leased AND j.id = s.id AND j.token = s.token AND j.at > clock_timestamp()
-		RETURNING j.id, j.at, j.token, j.attempt, j.lane, s.reason
+		RETURNING j.id, j.at, j.token, j.attempt, j.base, j.lane, s.reason
 	), extended AS (
 		UPDATE $.jobs AS j SET at = clock_timestamp() + s.micros * interval '1 microsecond'
 		FROM s WHERE s.verb = 4 AND j.leased AND j.id = s.id AND j.token = s.token AND j.at > clock_timestamp()
@@ -173,8 +196,10 @@ const (
 		INSERT INTO $.steps (id, step) SELECT id, reason FROM stepped ON CONFLICT DO NOTHING
 	), counted AS (
 		INSERT INTO $.finished (lane, jobs) SELECT lane, count(*) FROM done GROUP BY lane
+	), remembered AS (
+		INSERT INTO $.done (id, at, token, attempts, base) SELECT id, clock_timestamp(), token, attempt, base FROM done
 	), listed AS (
-		INSERT INTO $.dead (id, at, token, attempts, lane, reason) SELECT id, clock_timestamp(), token, attempt, lane, reason FROM died
+		INSERT INTO $.dead (id, at, token, attempts, base, lane, reason) SELECT id, clock_timestamp(), token, attempt, base, lane, reason FROM died
 	), noted AS (
 		INSERT INTO $.attempts (id, attempt, at, reason)
 		SELECT id, attempt, clock_timestamp(), reason FROM retried UNION ALL SELECT id, attempt, clock_timestamp(), reason FROM died ON CONFLICT DO NOTHING
@@ -185,41 +210,28 @@ const (
 
 	// sqlCompact puts counts together, those that nobody else is putting together.
 	sqlCompact = `WITH gone AS (
-		DELETE FROM $.finished WHERE ctid = ANY (ARRAY(SELECT ctid FROM $.finished LIMIT $1 FOR UPDATE SKIP LOCKED)) RETURNING lane, jobs
+		DELETE FROM $.finished WHERE ctid = ANY (ARRAY(SELECT ctid FROM $.finished LIMIT $1 FOR UPDATE SKIP LOCKED)) RETURNING lane, jobs, expired
 	)
-	INSERT INTO $.finished (lane, jobs) SELECT lane, sum(jobs) FROM gone GROUP BY lane`
+	INSERT INTO $.finished (lane, jobs, expired) SELECT lane, sum(jobs), sum(expired) FROM gone GROUP BY lane`
 
+	// sqlDepth counts what is there. finished counts what is done, and then, with the opposite sign and as expired, what of that was deleted.
 	sqlDepth = `WITH now AS MATERIALIZED (SELECT clock_timestamp() AS now), counts AS (
 		SELECT lane, count(*) FILTER (WHERE NOT leased OR at <= now) AS waiting, count(*) FILTER (WHERE leased AND at > now) AS leased,
-			0::bigint AS dead, 0::numeric AS done, min(at) FILTER (WHERE at <= now) AS oldest FROM $.jobs, now GROUP BY lane
-		UNION ALL SELECT lane, 0, 0, count(*), 0, NULL FROM $.dead GROUP BY lane
-		UNION ALL SELECT lane, 0, 0, 0, sum(jobs), NULL FROM $.finished GROUP BY lane
+			0::bigint AS dead, 0::numeric AS done, 0::numeric AS expired, min(at) FILTER (WHERE at <= now) AS oldest, min(leased_at) FILTER (WHERE leased AND at > now) AS held
+		FROM $.jobs, now GROUP BY lane
+		UNION ALL SELECT lane, 0, 0, count(*), 0, 0, NULL, NULL FROM $.dead GROUP BY lane
+		UNION ALL SELECT lane, 0, 0, 0, sum(jobs), sum(expired), NULL, NULL FROM $.finished GROUP BY lane
 	)
-	SELECT lane, sum(waiting)::bigint, sum(leased)::bigint, sum(dead)::bigint, sum(done)::bigint, (SELECT now FROM now), min(oldest) FROM counts GROUP BY lane`
+	SELECT lane, sum(waiting)::bigint, sum(leased)::bigint, sum(dead)::bigint, sum(done)::bigint, sum(expired)::bigint, (SELECT now FROM now), min(oldest), min(held)
+	FROM counts GROUP BY lane`
 
 	// sqlLetters lists up to $3 dead letters after ($1, $2), as many as bodies of $4 bytes hold but at least one.
 	sqlLetters = `SELECT id, at, attempts, reason, received_at, version, encoding, provider, event_id, delivery_id, type, resource, lane, dead_on_arrival, body, quiet, longest, edge FROM (
 		SELECT *, sum(octet_length(body)) OVER (ORDER BY at, id) - octet_length(body) AS before FROM (
-			SELECT d.id, d.at, d.attempts, d.reason, e.received_at, e.version, e.encoding, e.provider, e.event_id, e.delivery_id, e.type, e.resource, e.lane, e.dead_on_arrival, e.body, e.quiet, e.longest, e.edge
+			SELECT d.id, d.at, d.attempts - d.base AS attempts, d.reason, e.received_at, e.version, e.encoding, e.provider, e.event_id, e.delivery_id, e.type, e.resource, e.lane, e.dead_on_arrival, e.body, e.quiet, e.longest, e.edge
 			FROM $.dead AS d JOIN $.events AS e ON e.id = d.id WHERE (d.at, d.id) > ($1, $2) ORDER BY d.at, d.id LIMIT $3
 		) AS page
 	) AS weighed WHERE before < $4 ORDER BY at, id`
-
-	// sqlRedrive tells whether there was the letter, and whether it was due again: not when a newer version of its resource was there since.
-	sqlRedrive = `WITH event AS MATERIALIZED (
-		SELECT d.id, octet_length(e.body) AS size, e.version, e.quiet, e.provider, e.resource FROM $.events AS e JOIN $.dead AS d ON d.id = e.id
-		WHERE e.provider = $1 AND e.event_id = $2
-	), updates AS MATERIALIZED (
-		SELECT r.id, r.version, r.pending FROM $.rows AS r JOIN event AS e ON e.quiet > 0 AND r.provider = e.provider AND r.resource = e.resource FOR UPDATE OF r
-	), letter AS (
-		DELETE FROM $.dead AS d USING event AS e
-		WHERE d.id = e.id AND NOT EXISTS (SELECT FROM updates AS u WHERE e.version < u.version OR u.pending <> 0)
-		RETURNING d.id, d.token, d.attempts, e.size, d.lane
-	), due AS (
-		INSERT INTO $.jobs (id, at, token, attempt, size, leased, lane, row_id)
-		SELECT id, clock_timestamp(), token, attempts, size, false, lane, (SELECT id FROM updates) FROM letter RETURNING lane
-	)
-	SELECT (SELECT lane FROM due) FROM event`
 )
 
 // sqlReady looks whether the tables are there. to_regclass would not do: it answers from a memory that does not hear of others while its transaction is open.

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -41,16 +40,20 @@ func (q *Queue) Depth(ctx context.Context) (queue.Depth, error) {
 		}
 		var l queue.LaneDepth
 		var now time.Time
-		var oldest *time.Time
-		_, err = pgx.ForEachRow(rows, []any{&l.Lane, &l.Waiting, &l.Leased, &l.Dead, &l.Done, &now, &oldest}, func() error {
+		var oldest, held *time.Time
+		_, err = pgx.ForEachRow(rows, []any{&l.Lane, &l.Waiting, &l.Leased, &l.Dead, &l.Done, &l.Expired, &now, &oldest, &held}, func() error {
 			next := l
 			next.Lane = unescape(l.Lane)
 			if oldest != nil {
 				next.Oldest = now.Sub(*oldest)
 			}
+			if held != nil {
+				next.Held = now.Sub(*held)
+			}
 			d.Lanes = append(d.Lanes, next)
-			d.Waiting, d.Leased, d.Dead, d.Done = d.Waiting+l.Waiting, d.Leased+l.Leased, d.Dead+l.Dead, d.Done+l.Done
-			d.Oldest = max(d.Oldest, next.Oldest)
+			d.Waiting, d.Leased, d.Dead = d.Waiting+l.Waiting, d.Leased+l.Leased, d.Dead+l.Dead
+			d.Done, d.Expired = d.Done+l.Done, d.Expired+l.Expired
+			d.Oldest, d.Held = max(d.Oldest, next.Oldest), max(d.Held, next.Held)
 			return nil
 		})
 		return err
@@ -117,27 +120,4 @@ func (q *Queue) deadLetters(ctx context.Context, conn *pgx.Conn, at *pgtype.Time
 		return nil
 	})
 	return letters, err
-}
-
-// Redrive makes a dead letter due again; its attempts go on counting. An event that is unknown or not dead is an error, and so is one of a debounced row
-// of which a newer version was there since: it would undo that.
-func (q *Queue) Redrive(ctx context.Context, provider, eventID string) error {
-	if err := q.begin(); err != nil {
-		return err
-	}
-	defer q.calls.Done()
-	var lane *string
-	err := q.read(ctx, func(ctx context.Context, conn *pgx.Conn) error {
-		return conn.QueryRow(ctx, q.sql.redrive, escape(provider), escape(eventID)).Scan(&lane)
-	})
-	if errors.Is(err, pgx.ErrNoRows) {
-		err = errors.New("there is no such dead letter")
-	} else if err == nil && lane == nil {
-		err = errors.New("a newer version of its resource was there since")
-	}
-	if err != nil {
-		return fmt.Errorf("redrive event %q of %s: %w", eventID, provider, err)
-	}
-	q.alarm.ring(unescape(*lane))
-	return nil
 }
