@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"strconv"
 	"strings"
 	"time"
 
@@ -43,12 +44,17 @@ func (q *Queue) makeClaims(ctx context.Context) (queue.Claims, error) {
 	} else if memory {
 		settings["filesystem"] = "memory"
 	}
+	settings["retention"] = q.opts.Retention.String()
+	if q.opts.Replicas > 0 {
+		settings["wait-replicas"] = strconv.Itoa(q.opts.Replicas)
+	}
 	delete(settings, "dir") // a path says nothing to the reader of a report
 	return queue.Claims{
 		Durability:    durability(settings),
 		DedupWindow:   q.opts.DedupWindow,
 		DelayAccuracy: delayAccuracy,
 		Debounce:      true,
+		SharedLimit:   true,
 		MaxPayload:    q.opts.MaxPayload,
 		Settings:      settings,
 		Version:       version(info),
@@ -74,6 +80,8 @@ func durability(settings map[string]string) queue.Durability {
 		return queue.DurabilityProcess // "always" stops while the file is rewritten
 	case settings["filesystem"] == "memory":
 		return queue.DurabilityProcess
+	case settings["wait-replicas"] != "":
+		return queue.DurabilityFailover
 	}
 	return queue.DurabilityPower
 }

@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -133,6 +134,8 @@ func TestOpenRefusesOptions(t *testing.T) {
 		"braces":         {Address: address, Namespace: "a{b}"},
 		"short lease":    {Address: address, Lease: 1},
 		"short window":   {Address: address, DedupWindow: 1},
+		"short memory":   {Address: address, Retention: 1},
+		"long memory":    {Address: address, Retention: time.Hour, DedupWindow: time.Minute},
 		"no payload":     {Address: address, MaxPayload: -1},
 		"huge payload":   {Address: address, MaxPayload: 1 << 30},
 	} {

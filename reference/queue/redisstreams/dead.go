@@ -67,23 +67,50 @@ func unpackLetter(entry any) (id string, letter queue.DeadLetter, err error) {
 	return id, letter, err
 }
 
-// Redrive makes a dead letter due again; its attempts go on counting. An event that is unknown or not dead is an error, and so is one of a debounced row of which a
-// newer version was there since: it would undo that.
+// Redrive implements queue.Redriver.
 func (q *Queue) Redrive(ctx context.Context, provider, eventID string) error {
+	return q.act("redrive", provider, eventID, queue.ErrNotDead, func(ref string) (any, error) { return q.run(ctx, q.scripts.redrive, ref) })
+}
+
+// Drop implements queue.Dropper.
+func (q *Queue) Drop(ctx context.Context, provider, eventID string) error {
+	return q.act("drop", provider, eventID, queue.ErrNotDead, func(ref string) (any, error) { return q.run(ctx, q.scripts.drop, ref) })
+}
+
+// Replay implements queue.Replayer. What is finished can be replayed for as long as Options.Retention keeps it; after that it is unknown. A pending event of a debounced row stays
+// until its window ends.
+func (q *Queue) Replay(ctx context.Context, provider, eventID string, forgetSteps bool) error {
+	forget := 0
+	if forgetSteps {
+		forget = 1
+	}
+	return q.act("replay", provider, eventID, queue.ErrUnknownEvent, func(ref string) (any, error) { return q.run(ctx, q.scripts.replay, ref, forget) })
+}
+
+// act does something with an event, by a script that answers 1, or 0 when there is no such one.
+func (q *Queue) act(verb, provider, eventID string, none error, run func(ref string) (any, error)) error {
 	if err := q.begin(); err != nil {
 		return err
 	}
 	defer q.calls.Done()
-	answer, err := q.run(ctx, q.scripts.redrive, ref(provider, eventID))
+	answer, err := run(ref(provider, eventID))
 	switch {
 	case err != nil:
 	case answer == int64(-1):
-		err = errors.New("a newer version of its resource was there since")
+		err = queue.ErrSuperseded
+	case answer == int64(-2):
+		err = queue.ErrInProgress
 	case answer != int64(1):
-		err = errors.New("there is no such dead letter")
+		err = none
 	}
 	if err != nil {
-		return fmt.Errorf("redrive event %q of %s: %w", eventID, provider, err)
+		return fmt.Errorf("%s event %q of %s: %w", verb, eventID, provider, err)
 	}
 	return nil
 }
+
+var (
+	_ queue.Redriver = (*Queue)(nil)
+	_ queue.Dropper  = (*Queue)(nil)
+	_ queue.Replayer = (*Queue)(nil)
+)

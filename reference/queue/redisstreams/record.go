@@ -76,13 +76,33 @@ func encode(job *queue.Job) []byte {
 
 // decode unpacks a job.
 func decode(ref, record string) (job queue.Job, err error) {
-	if job.Provider, job.EventID, err = splitRef(ref); err != nil {
+	job, encoding, rest, err := decodeHead(ref, record)
+	if err != nil {
 		return job, err
 	}
+	switch encoding {
+	case encodingRaw:
+		job.Payload = rest
+	case encodingS2:
+		if job.Payload, err = s2.Decode(nil, rest); err != nil {
+			return job, fmt.Errorf("%w: decompress: %w", errDamaged, err)
+		}
+	default:
+		return job, fmt.Errorf("%w: its payload has the unknown encoding %d", errDamaged, encoding)
+	}
+	return job, nil
+}
+
+// decodeHead unpacks a job but for its payload, which is what is left of the record, as it is stored.
+func decodeHead(ref, record string) (job queue.Job, encoding byte, rest []byte, err error) {
+	if job.Provider, job.EventID, err = splitRef(ref); err != nil {
+		return job, 0, nil, err
+	}
 	r := reader{rest: []byte(record)}
-	version, encoding := r.byte(), r.byte()
+	version := r.byte()
+	encoding = r.byte()
 	if r.failed || version != recordPlain && version != recordDebounced {
-		return job, fmt.Errorf("%w: it has format %d, this program knows %d and %d", errDamaged, version, recordPlain, recordDebounced)
+		return job, 0, nil, fmt.Errorf("%w: it has format %d, this program knows %d and %d", errDamaged, version, recordPlain, recordDebounced)
 	}
 	job.Version = r.varint()
 	job.ReceivedAt = time.UnixMicro(r.varint()).UTC()
@@ -93,19 +113,9 @@ func decode(ref, record string) (job queue.Job, err error) {
 		job.Debounce = queue.Debounce{Quiet: time.Duration(r.varint()), MaxWait: time.Duration(r.varint()), Edge: queue.Edge(r.varint())}
 	}
 	if r.failed {
-		return job, fmt.Errorf("%w: it is too short", errDamaged)
+		return job, 0, nil, fmt.Errorf("%w: it is too short", errDamaged)
 	}
-	switch encoding {
-	case encodingRaw:
-		job.Payload = r.rest
-	case encodingS2:
-		if job.Payload, err = s2.Decode(nil, r.rest); err != nil {
-			return job, fmt.Errorf("%w: decompress: %w", errDamaged, err)
-		}
-	default:
-		return job, fmt.Errorf("%w: its payload has the unknown encoding %d", errDamaged, encoding)
-	}
-	return job, nil
+	return job, encoding, r.rest, nil
 }
 
 // reader takes a record apart. After a failure it gives zero values.

@@ -173,17 +173,47 @@ func settle(t testing.TB, q *redisstreams.Queue, lease queue.Lease, outcome queu
 	}
 }
 
+// TestContract runs the whole contract twice: as the queue is by default, when it keeps nothing of what is finished, and with a retention.
 func TestContract(t *testing.T) {
-	queuetest.Run(t, func(t testing.TB) queuetest.Opened {
-		opts := onShared(t)
-		return queuetest.Opened{
-			Claims:  open(t, opts).Claims(),
-			Address: opts.Address + " " + opts.Namespace,
-			Open: func(ctx context.Context, lease time.Duration) (queue.Queue, error) {
-				opts := opts
-				opts.Lease = lease
-				return redisstreams.Open(ctx, opts)
-			},
-		}
-	})
+	for name, retention := range map[string]time.Duration{"lean": 0, "retaining": time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			queuetest.Run(t, func(t testing.TB) queuetest.Opened {
+				opts := onShared(t)
+				opts.Retention = retention
+				opened := queuetest.Opened{
+					Claims:  open(t, opts).Claims(),
+					Address: opts.Address + " " + opts.Namespace,
+					Open: func(ctx context.Context, lease time.Duration) (queue.Queue, error) {
+						opts := opts
+						opts.Lease = lease
+						q, err := redisstreams.Open(ctx, opts)
+						if err == nil && retention == 0 {
+							return lean{q, q, q, q, q, q, q, q}, nil
+						}
+						return q, err
+					},
+				}
+				if retention > 0 {
+					opened.Retain = func(ctx context.Context, lease, retention time.Duration) (queue.Queue, error) {
+						opts := opts
+						opts.Lease, opts.Retention, opts.DedupWindow = lease, retention, retention
+						return redisstreams.Open(ctx, opts)
+					}
+				}
+				return opened
+			})
+		})
+	}
+}
+
+// lean is the queue without what takes a retention: the history of what is finished. What it can do without is in tests of its own.
+type lean struct {
+	queue.Queue
+	queue.Extender
+	queue.Stepper
+	queue.Depther
+	queue.DeadLister
+	queue.Redriver
+	queue.Dropper
+	queue.Limiter
 }

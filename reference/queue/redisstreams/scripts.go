@@ -11,7 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// The sources of the scripts. Each runs behind the first three.
+// The sources of the scripts. Each runs behind the first three, and those of the history behind luaDescribe too.
 var (
 	//go:embed lua/common.lua
 	luaCommon string
@@ -31,28 +31,44 @@ var (
 	luaLetters string
 	//go:embed lua/redrive.lua
 	luaRedrive string
+	//go:embed lua/drop.lua
+	luaDrop string
+	//go:embed lua/replay.lua
+	luaReplay string
+	//go:embed lua/describe.lua
+	luaDescribe string
+	//go:embed lua/event.lua
+	luaEvent string
+	//go:embed lua/list.lua
+	luaList string
+	//go:embed lua/leased.lua
+	luaLeased string
+	//go:embed lua/sweep.lua
+	luaSweep string
 )
 
 // scripts are all changes that this queue makes, and the reads that have to see one moment. The server knows them by their hash; where it has forgotten
 // them (a restart, SCRIPT FLUSH) the source is sent again.
 type scripts struct {
-	enqueue, claim, settle, depth, letters, redrive *redis.Script
+	enqueue, claim, settle, depth, letters, redrive, drop, replay *redis.Script
+	event, list, leased, sweep                                    *redis.Script
 }
 
 func newScripts() scripts {
 	script := func(source string) *redis.Script { return redis.NewScript(luaCommon + luaRows + luaAdvance + source) }
 	return scripts{
 		enqueue: script(luaEnqueue), claim: script(luaClaim), settle: script(luaSettle),
-		depth: script(luaDepth), letters: script(luaLetters), redrive: script(luaRedrive),
+		depth: script(luaDepth), letters: script(luaLetters), redrive: script(luaRedrive), drop: script(luaDrop), replay: script(luaReplay),
+		event: script(luaDescribe + luaEvent), list: script(luaDescribe + luaList), leased: script(luaDescribe + luaLeased), sweep: script(luaSweep),
 	}
 }
 
-// run runs a script on the queue's keys and returns its answer. All scripts are told how long a finished event stays known, before their own arguments.
+// run runs a script on the queue's keys and returns its answer. All scripts are told how long a finished event stays known, and is kept, before their own arguments.
 //
 // Note: nothing is sent twice when a connection breaks, although the client could: a settlement that was done and whose answer was lost would be refused
 // the second time, and a second claim would take other jobs.
 func (q *Queue) run(ctx context.Context, s *redis.Script, args ...any) (any, error) {
-	return s.Run(ctx, q.client, []string{q.prefix}, append([]any{q.opts.window()}, args...)...).Result()
+	return q.send(ctx, s, append([]any{q.opts.windows()}, args...))
 }
 
 // isReply reports whether an error is the server's answer, and not a failure to get one.

@@ -22,7 +22,7 @@ func (q *Queue) Steps(ctx context.Context, lease queue.Lease) ([]string, error) 
 	return steps, nil
 }
 
-// Finish implements queue.Stepper. The steps of a job go with it when it is done; those of a dead letter stay, for when it is redriven.
+// Finish implements queue.Stepper. The steps of a job go with it when it is done, or after the retention; those of a dead letter stay, for when it is redriven.
 func (q *Queue) Finish(ctx context.Context, lease queue.Lease, step string) error {
 	if err := q.begin(); err != nil {
 		return err

@@ -12,13 +12,16 @@ local function advance(lane, now)
       i = i + 2
     else
       local ref = lapsed[j]
-      local h = redis.call('HMGET', key('job', ref), 'entry', 'row', 'state')
+      local h = redis.call('HMGET', key('job', ref), 'entry', 'row', 'state', 'attempt', 'base')
       if h[3] ~= 'leased' then
         redis.call('ZREM', key('leases', lane), ref) -- somebody deleted the job by hand, or it was retired a moment ago
-      elseif not (h[2] and yields(h[2], ref, now)) then
+      elseif h[2] and yields(h[2], ref, now) then
+        if KEEP > 0 then noteKept(ref, h[4] + (h[5] or 0), math.floor(lapsed[j + 1]), 'lease lapsed') end
+      else
         leave(lane, {ref}, {h[1]})
         stand(lane, ref, lapsed[j + 1])
         redis.call('HSET', key('job', ref), 'reason', 'lease lapsed')
+        note(ref, 't', h[4] + (h[5] or 0), math.floor(lapsed[j + 1]), 'lease lapsed')
       end
       j = j + 2
     end

@@ -51,7 +51,7 @@ local function give(entry, ref)
   end
   if h[6] and not mayLease(h[6], ref, entry) then return end
   local token, attempt = (h[4] or 0) + 1, (h[5] or 0) + 1
-  redis.call('HSET', job, 'state', 'leased', 'lane', lane, 'entry', entry, 'token', token, 'attempt', attempt, 'until', now + lease)
+  redis.call('HSET', job, 'state', 'leased', 'lane', lane, 'entry', entry, 'token', token, 'attempt', attempt, 'since', now, 'until', now + lease)
   deadlines[#deadlines + 1], deadlines[#deadlines + 2] = now + lease, ref
   bytes, largest = bytes + #h[1], math.max(largest, #h[1])
   leases[#leases + 1] = {ref, token, attempt, h[1]}

@@ -17,6 +17,7 @@ end
 local function bury(lane, ref, reason)
   local entry = redis.call('XADD', KEYS[1] .. 'dead', '*', 'job', ref)
   redis.call('HSET', key('job', ref), 'state', 'dead', 'lane', lane, 'entry', entry, 'reason', reason)
+  note(ref, 't', 0, now, reason)
   dead[lane] = (dead[lane] or 0) + 1
 end
 
@@ -26,7 +27,8 @@ local function arrive(lane, ref, row, version, quiet, most, edge)
   local late = version < w.version
   local answered = not late and edge == LEADING and now < w.shut
   if late or answered then
-    forget(ref)
+    if KEEP > 0 then call('HSET', jobs .. ref, 'row', row, 'version', version) end
+    forget(ref, lane, now)
     count(lane, 1, now)
     if answered then
       w.version = version
@@ -72,6 +74,7 @@ while i <= #ARGV do
   local lane, ref, reason, row = ARGV[i], ARGV[i + 1], ARGV[i + 3], ARGV[i + 4]
   local to = lines[lane] or line(lane)
   if call('HSETNX', jobs .. ref, 'body', ARGV[i + 2]) == 1 then -- or its event is known
+    if KEEP > 0 then call('HSET', jobs .. ref, 'came', call('XADD', KEYS[1] .. 'came', '*', 'job', ref)) end
     if row ~= '' then
       if reason ~= '' then
         inter(lane, ref, reason, row, ARGV[i + 5])

@@ -1,4 +1,4 @@
--- Makes the dead letter of ref ARGV[2] due again. Answers 1, 0 when there is no such letter, or -1 when a newer version of its resource was there since.
+-- Makes the dead letter of ref ARGV[2] due again, with its attempts counted from zero. Answers 1, 0 when there is no such letter, or -1 when a newer version of its resource was there since.
 local ref = ARGV[2]
 local h = redis.call('HMGET', key('job', ref), 'lane', 'state', 'entry', 'row', 'version')
 if h[2] ~= 'dead' then return 0 end
@@ -12,6 +12,7 @@ if h[4] then
   save(w, now)
 end
 stand(h[1], ref, now)
+anew(ref, 'redriven', now)
 redis.call('XDEL', KEYS[1] .. 'dead', h[3])
 redis.call('HINCRBY', KEYS[1] .. 'counts', 'dead:' .. h[1], -1)
 return 1

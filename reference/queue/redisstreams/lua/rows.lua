@@ -48,7 +48,7 @@ local function retire(ref, now)
   else
     return
   end
-  forget(ref)
+  forget(ref, lane, now)
   count(lane, 1, now)
 end
 

@@ -4,17 +4,18 @@ local done, dead = {}, {}
 local verbs = {}
 
 function verbs.done(lane, ref, _, entry, row)
-  forget(ref)
+  forget(ref, lane, now)
   if row then release(window(row), ref, now) end
   local d = done[lane] or {refs = {}, entries = {}}
   done[lane] = d
   d.refs[#d.refs + 1], d.entries[#d.entries + 1] = ref, entry -- they leave together, below
 end
 
-function verbs.dead(lane, ref, job, entry, row, _, reason)
+function verbs.dead(lane, ref, job, entry, row, _, reason, leases)
   leave(lane, {ref}, {entry})
   local letter = redis.call('XADD', KEYS[1] .. 'dead', '*', 'job', ref)
   redis.call('HSET', job, 'state', 'dead', 'entry', letter, 'reason', reason)
+  note(ref, 't', leases, now, reason)
   dead[lane] = (dead[lane] or 0) + 1
   if row then
     local w = window(row)
@@ -23,10 +24,13 @@ function verbs.dead(lane, ref, job, entry, row, _, reason)
   end
 end
 
-function verbs.retry(lane, ref, job, entry, row, ms, reason)
+function verbs.retry(lane, ref, job, entry, row, ms, reason, leases)
   -- The clock was rounded down: one more, so that it is never early.
   local due = ms > 0 and now + ms + 1 or now
-  if row and yields(row, ref, now, due) then return end
+  if row and yields(row, ref, now, due) then
+    if KEEP > 0 then noteKept(ref, leases, now, reason) end
+    return
+  end
   leave(lane, {ref}, {entry})
   if row then reopen(row, ref, now, due) end
   if ms > 0 then
@@ -37,6 +41,7 @@ function verbs.retry(lane, ref, job, entry, row, ms, reason)
     stand(lane, ref, now)
     redis.call('HSET', job, 'reason', reason)
   end
+  note(ref, 't', leases, now, reason)
 end
 
 -- The receiver had left before it got the job: nobody has worked on it. The token stays, so that this lease is over for good.
@@ -64,9 +69,9 @@ local answers = {}
 for i = 2, #ARGV, 5 do
   local ref = ARGV[i]
   local job = key('job', ref)
-  local h = redis.call('HMGET', job, 'lane', 'state', 'token', 'entry', 'until', 'row')
+  local h = redis.call('HMGET', job, 'lane', 'state', 'token', 'entry', 'until', 'row', 'attempt', 'base')
   if h[2] == 'leased' and h[3] == ARGV[i + 1] and tonumber(h[5]) > now then
-    verbs[ARGV[i + 2]](h[1], ref, job, h[4], h[6], tonumber(ARGV[i + 3]), ARGV[i + 4])
+    verbs[ARGV[i + 2]](h[1], ref, job, h[4], h[6], tonumber(ARGV[i + 3]), ARGV[i + 4], h[7] + (h[8] or 0))
     answers[#answers + 1] = 1
   else
     answers[#answers + 1] = 0
