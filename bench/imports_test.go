@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"slices"
@@ -45,9 +46,12 @@ func rooms() []room {
 		{"reports/verdict/...", []string{"reports/ledger"}, "the verdict is a function of the ledger alone"},
 		{"reports/...", []string{"reports/..."}, "a report can be made without running anything"},
 		{"bench/sink", []string{"reports/ledger", "chaos"}, "the sink records and misbehaves, and knows no pipeline"},
+		{"bench/backends", []string{"reference/..."}, "which queues there are does not depend on who asks"},
+		{"bench/node", []string{"bench/backends", "reference/..."}, "a process of the pipeline knows no runner: it is to be small"},
+		{"bench/floodproof-node", []string{"bench/node"}, "the program is main and nothing else"},
 		{"bench/floodproof", []string{"bench"}, "the program is main and nothing else"},
-		{"bench", []string{"bench/harness/...", "bench/live/...", "bench/sink", "chaos/...", "loadgen/...", "reference/...", "reports/...", "scenarios"}, "the command line knows everything but its main"},
-		{"bench/...", []string{"bench/harness/...", "bench/live/...", "bench/sink", "chaos/...", "loadgen/...", "reference/...", "reports/...", "scenarios"}, "below the command line nobody needs it"},
+		{"bench", []string{"bench/backends", "bench/harness/...", "bench/node", "bench/live/...", "bench/sink", "chaos/...", "loadgen/...", "reference/...", "reports/...", "scenarios"}, "the command line knows everything but its main"},
+		{"bench/...", []string{"bench/backends", "bench/harness/...", "bench/node", "bench/live/...", "bench/sink", "chaos/...", "loadgen/...", "reference/...", "reports/...", "scenarios"}, "below the command line nobody needs it"},
 	}
 }
 
@@ -172,5 +176,34 @@ func TestImportsCheckCatches(t *testing.T) {
 	want := []string{"scenarios/x.go: imports floodproof/chaos, which scenarios may not: scenarios are a leaf: files and their loader"}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("violation differs (-want +got), error %v:\n%s", err, diff)
+	}
+}
+
+// heavy are packages that a receiver has no use for: each takes megabytes of the memory of every process that carries it.
+func heavy() []string {
+	return []string{
+		"github.com/nats-io/nats-server/v2/server", "github.com/twmb/franz-go/pkg/kfake", "gonum.org/v1/plot/vg", "github.com/prometheus/client_golang/prometheus",
+		"github.com/getsentry/sentry-go", "github.com/tsenart/vegeta/v12/lib", "charm.land/bubbletea/v2", "github.com/hanwen/go-fuse/v2/fuse",
+		"floodproof/scenarios", "floodproof/loadgen", "floodproof/reports/ledger", "floodproof/bench/harness",
+	}
+}
+
+// TestSmallProgramIsSmall keeps out of receivers and workers what only the runner needs. The list of a program's packages is as fresh as the files that the test before opened.
+func TestSmallProgramIsSmall(t *testing.T) {
+	deps := func(program string) []string {
+		out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", program).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Fields(string(out))
+	}
+	small, whole := deps("floodproof/bench/floodproof-node"), deps("floodproof/bench/floodproof")
+	for _, p := range heavy() {
+		if slices.Contains(small, p) {
+			t.Errorf("floodproof-node carries %s", p)
+		}
+		if !slices.Contains(whole, p) {
+			t.Errorf("nothing carries %s any more: the list is out of date", p)
+		}
 	}
 }

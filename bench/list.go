@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"floodproof/bench/backends"
 	"floodproof/bench/harness"
 	"floodproof/chaos"
 	"floodproof/loadgen/provider"
@@ -118,7 +119,7 @@ func retries(p *provider.Provider) string {
 
 func listBackends(w io.Writer) error {
 	var rows [][]string
-	for _, b := range harness.Backends() {
+	for _, b := range backends.All() {
 		rows = append(rows, []string{b.Name, b.Doc})
 	}
 	return table(w, rows)

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"os/signal"
+	"syscall"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -17,16 +18,17 @@ const mutantVariable = "FLOODPROOF_TEST_MUTANT"
 
 // TestMain lets this test binary be the command floodproof when it is called by that name.
 func TestMain(m *testing.M) {
-	testscript.Main(leakChecked{m}, map[string]func(){"floodproof": floodproof})
+	testscript.Main(leakChecked{m}, map[string]func(){"floodproof": floodproof, "xadd": xadd})
 }
 
 // floodproof is the command, broken on purpose if the environment says how.
 func floodproof() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	program := &Program{Args: os.Args[1:], Arg0: os.Args[0], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Version: "test"}
 	if name := os.Getenv(mutantVariable); name != "" {
 		all := mutants()
 		maps.Copy(all, strangers())
+		maps.Copy(all, laneMutants())
 		mutant, ok := all[name]
 		if !ok {
 			fmt.Fprintf(os.Stderr, "no mutant is called %q\n", name)

@@ -13,7 +13,7 @@ import (
 	"slices"
 	"testing"
 
-	"floodproof/bench/harness"
+	"floodproof/bench/node"
 	"floodproof/reference"
 	"floodproof/reference/queue"
 	"floodproof/reports/verdict"
@@ -21,7 +21,7 @@ import (
 
 // mutant is a pipeline that is broken in one way, and the invariant that must catch it.
 type mutant struct {
-	parts parts
+	parts node.Parts
 	fails string
 	// scenario is "smoke" if it is empty.
 	scenario string
@@ -31,23 +31,25 @@ type mutant struct {
 func mutants() map[string]mutant {
 	return map[string]mutant{
 		// The receiver answers 200 and writes later: what it had in memory dies with it.
-		"ack-before-write": {parts: parts{queue: func(q queue.Queue) queue.Queue { return ackFirst{q} }}, fails: "no-loss"},
+		"ack-before-write": {parts: node.Parts{Queue: func(q queue.Queue) queue.Queue { return ackFirst{q} }}, fails: "no-loss"},
 		// The worker settles the job and then does the work: a crash between the two loses it.
-		"settle-before-effect": {parts: parts{queue: func(q queue.Queue) queue.Queue { return settleFirst{q} }}, fails: "no-loss"},
+		"settle-before-effect": {parts: node.Parts{Queue: func(q queue.Queue) queue.Queue { return settleFirst{q} }}, fails: "no-loss"},
 		// The effect is called without an idempotency key: a call whose answer was lost happens twice.
-		"no-idempotency-key": {parts: parts{handler: func(reference.Handler) reference.Handler { return reference.HandlerFunc(withoutKey) }}, fails: "no-double-effect"},
+		"no-idempotency-key": {parts: node.Parts{Handler: func(reference.Handler) reference.Handler { return reference.HandlerFunc(withoutKey) }}, fails: "no-double-effect"},
 		// All steps are done again after a crash, and the mail server knows no keys.
-		"forgets-steps": {parts: parts{handler: func(reference.Handler) reference.Handler { return reference.HandlerFunc(forgetSteps) }}, fails: "no-double-effect", scenario: "order"},
+		"forgets-steps": {parts: node.Parts{Handler: func(reference.Handler) reference.Handler { return reference.HandlerFunc(forgetSteps) }}, fails: "no-double-effect", scenario: "order"},
 		// The last step is left out.
-		"unfinished": {parts: parts{handler: func(reference.Handler) reference.Handler { return reference.HandlerFunc(leaveUnfinished) }}, fails: "no-loss", scenario: "order"},
+		"unfinished": {parts: node.Parts{Handler: func(reference.Handler) reference.Handler { return reference.HandlerFunc(leaveUnfinished) }}, fails: "no-loss", scenario: "order"},
 		// Every update is worked on by itself.
-		"no-debounce": {parts: parts{queue: func(q queue.Queue) queue.Queue {
+		"no-debounce": {parts: node.Parts{Queue: func(q queue.Queue) queue.Queue {
 			return changed{q, func(j *queue.Job) { j.Debounce = queue.Debounce{} }}
 		}}, fails: "debounce-bounds", scenario: "debounce"},
 		// The update that came last wins, not the newest.
-		"old-version-wins": {parts: parts{queue: func(q queue.Queue) queue.Queue { return changed{q, func(j *queue.Job) { j.Version = 0 }} }}, fails: "debounce-final", scenario: "debounce"},
+		"old-version-wins": {parts: node.Parts{Queue: func(q queue.Queue) queue.Queue { return changed{q, func(j *queue.Job) { j.Version = 0 }} }}, fails: "debounce-final", scenario: "debounce"},
+		// Whatever comes is taken for new.
+		"forgets-duplicates": forgetsDuplicates(),
 		// Every job is given up at once.
-		"everything-dead": {parts: parts{handler: func(reference.Handler) reference.Handler { return reference.HandlerFunc(giveUp) }}, fails: "dead-letters-accounted"},
+		"everything-dead": {parts: node.Parts{Handler: func(reference.Handler) reference.Handler { return reference.HandlerFunc(giveUp) }}, fails: "dead-letters-accounted"},
 	}
 }
 
@@ -103,7 +105,7 @@ func leaveUnfinished(ctx context.Context, l queue.Lease) error {
 
 // plainCall calls the sink without an idempotency key.
 func plainCall(ctx context.Context, method, effect string) error {
-	req, err := http.NewRequestWithContext(ctx, method, os.Getenv(harness.SinkVariable)+"/effects/"+effect, nil)
+	req, err := http.NewRequestWithContext(ctx, method, os.Getenv(node.SinkVariable)+"/effects/"+effect, nil)
 	if err != nil {
 		return err
 	}
@@ -134,26 +136,32 @@ func TestMutants(t *testing.T) {
 	for name, m := range mutants() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // they mostly wait, and what they measure is not judged
-			var stdout, stderr bytes.Buffer
-			cmd := exec.CommandContext(t.Context(), "floodproof", "run", "--json", "--out", t.TempDir(), cmp.Or(m.scenario, "smoke"))
-			cmd.Env = append(os.Environ(), mutantVariable+"="+name)
-			cmd.Stdout, cmd.Stderr = &stdout, &stderr
-			err := cmd.Run()
-			var v verdict.Verdict
-			if bad := json.Unmarshal(stdout.Bytes(), &v); bad != nil {
-				t.Fatalf("no verdict: %v, %v\n%s", err, bad, stderr.String())
-			}
-			if status := cmd.ProcessState.ExitCode(); status != ExitFail {
-				t.Errorf("exit status %d, want %d; findings:\n%s", status, ExitFail, findings(v))
-			}
-			for _, f := range v.Findings {
-				if f.Invariant == m.fails && f.Outcome == verdict.Fail {
-					return
-				}
-			}
-			t.Errorf("%s did not fail; findings:\n%s", m.fails, findings(v))
+			mustBeCaught(t, name, m)
 		})
 	}
+}
+
+// mustBeCaught runs a broken pipeline through its scenario.
+func mustBeCaught(t *testing.T, name string, m mutant) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	cmd := exec.CommandContext(t.Context(), "floodproof", "run", "--json", "--out", t.TempDir(), cmp.Or(m.scenario, "smoke"))
+	cmd.Env = append(os.Environ(), mutantVariable+"="+name)
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	var v verdict.Verdict
+	if bad := json.Unmarshal(stdout.Bytes(), &v); bad != nil {
+		t.Fatalf("no verdict: %v, %v\n%s", err, bad, stderr.String())
+	}
+	if status := cmd.ProcessState.ExitCode(); status != ExitFail {
+		t.Errorf("exit status %d, want %d; findings:\n%s", status, ExitFail, findings(v))
+	}
+	for _, f := range v.Findings {
+		if f.Invariant == m.fails && f.Outcome == verdict.Fail {
+			return
+		}
+	}
+	t.Errorf("%s did not fail; findings:\n%s", m.fails, findings(v))
 }
 
 func findings(v verdict.Verdict) string {

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"floodproof/bench/node"
 	"floodproof/reports/verdict"
 )
 
@@ -38,7 +39,7 @@ type Program struct {
 	Version, Commit string
 
 	// parts are replaced by the tests that break the pipeline on purpose.
-	parts parts
+	parts node.Parts
 }
 
 // verb is one subcommand.
@@ -58,6 +59,12 @@ func verbs() []verb {
 		{name: "replay", synopsis: "replay FILE --to URL [flags]", doc: "play a tape back, signed anew", run: replayVerb},
 		{name: "crosscheck", synopsis: "crosscheck URL --rate N [flags]", doc: "measure an endpoint beside vegeta, and say where the two differ", run: crosscheckVerb},
 		{name: "serve", synopsis: serveSynopsis, doc: "run the reference pipeline for real: receiver, workers, dashboard, metrics", run: serveVerb},
+		{name: "compare", synopsis: "compare [flags] [SCENARIO]", doc: "play one scenario on every backend that is here, and put them beside each other", run: compareVerb},
+		{name: "capacity", synopsis: "capacity [flags]", doc: "find the highest rate that a backend holds", run: capacityVerb},
+		{name: "diff", synopsis: "diff [flags] OLD NEW", doc: "say what changed between two runs, or two series of them", run: diffVerb},
+		{name: "dlq", synopsis: dlqSynopsis, doc: "look at the dead letters of serve, give them back, drop them", run: dlqVerb},
+		{name: "replay-events", synopsis: "replay-events --since T [flags]", doc: "work on events of serve again, from what was received", run: replayEventsVerb},
+		{name: "doctor", synopsis: doctorSynopsis, doc: "say what this machine can run, and how to get the rest", run: doctorVerb},
 		{name: "version", synopsis: "version", doc: "print the version", run: versionVerb},
 		{name: "node", synopsis: "node ROLE [flags]", doc: "one process of the pipeline", run: nodeVerb, hidden: true},
 	}
@@ -165,8 +172,8 @@ func parse(fs *flag.FlagSet, args []string) ([]string, error) {
 	}
 }
 
-// self makes commands that run this very program again.
-func (p *Program) self() (func(args ...string) *exec.Cmd, error) {
+// self makes commands that run this very program again, and for the processes of the pipeline the small program beside it, if that is of the same build.
+func (p *Program) self(ctx context.Context) (func(args ...string) *exec.Cmd, error) {
 	path, err := exec.LookPath(p.Arg0)
 	if err == nil {
 		path, err = filepath.Abs(path)
@@ -176,8 +183,13 @@ func (p *Program) self() (func(args ...string) *exec.Cmd, error) {
 			return nil, fmt.Errorf("find this program's own file: %w", err)
 		}
 	}
+	small := node.Beside(ctx, path, node.Stamp(p.Version, p.Commit))
 	return func(args ...string) *exec.Cmd {
-		return exec.Command(path, args...) //nolint:noctx // the fleet ends its children, in order and with a grace; the end of a context would just kill them
+		program := path
+		if small != "" && len(args) > 1 && args[0] == "node" && slices.Contains(node.Roles(), args[1]) {
+			program, args = small, args[1:]
+		}
+		return exec.Command(program, args...) //nolint:noctx // the fleet ends its children, in order and with a grace; the end of a context would just kill them
 	}, nil
 }
 

@@ -4,12 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
 
+	"floodproof/bench/backends"
 	"floodproof/bench/harness"
 	"floodproof/bench/live"
 	"floodproof/reports"
@@ -24,26 +26,36 @@ type runFlags struct {
 	runID    string
 	out      string
 	json     bool
+
+	allFaults, requireFaults bool
 }
 
-const runSynopsis = "run [--backend NAME[,NAME]] [--seed N] [--run-id S] [--out DIR] [--json] [SCENARIO...]"
+const runSynopsis = "run [--backend NAME[,NAME]] [--seed N] [--run-id S] [--out DIR] [--json] [--require-faults] [SCENARIO... | --all-faults [FAMILY...]]"
 
 func runVerb(ctx context.Context, p *Program, args []string) (int, error) {
 	var f runFlags
 	fs := p.flags("run", runSynopsis)
-	fs.StringVar(&f.backends, "backend", harness.DefaultBackend, "queue backends, separated by commas; floodproof list backends shows them")
+	fs.StringVar(&f.backends, "backend", backends.Default, "queue backends, separated by commas; floodproof list backends shows them")
 	fs.Int64Var(&f.seed, "seed", -1, "seed of everything but event ids, below 2^53 (default: the scenario's)")
 	fs.StringVar(&f.runID, "run-id", "", "makes event and resource ids those of an earlier run (default: random)")
 	fs.StringVar(&f.out, "out", filepath.Join("reports", "runs"), "directory for the run's directory")
 	fs.BoolVar(&f.json, "json", false, "print each verdict as one line of JSON on standard output, progress on standard error")
+	fs.BoolVar(&f.requireFaults, "require-faults", false, "a fault that cannot be had here makes the verdict unknown")
+	fs.BoolVar(&f.allFaults, "all-faults", false, "play every family of faults on every backend found, or on those of --backend, and print who survives what")
 	names, err := parse(fs, args)
 	if err != nil {
 		return ExitUsage, err
 	}
+	if f.allFaults {
+		if !given(fs, "backend") {
+			f.backends = ""
+		}
+		return p.survivalMatrix(ctx, f, names)
+	}
 	if len(names) == 0 {
 		return ExitUsage, usagef("floodproof list scenarios", "run: no scenario given")
 	}
-	plans, err := p.plans(f, names)
+	plans, err := p.plans(ctx, f, names)
 	if err != nil {
 		return ExitUsage, err
 	}
@@ -51,33 +63,52 @@ func runVerb(ctx context.Context, p *Program, args []string) (int, error) {
 }
 
 // plans resolves every name before anything is started.
-func (p *Program) plans(f runFlags, names []string) ([]harness.Plan, error) {
-	self, err := p.self()
+func (p *Program) plans(ctx context.Context, f runFlags, names []string) (plans []harness.Plan, err error) {
+	base, err := p.base(ctx, f)
 	if err != nil {
 		return nil, err
 	}
-	var plans []harness.Plan
 	for _, name := range names {
 		s, err := loadScenario(name)
 		if err != nil {
 			return nil, err
 		}
 		for backend := range strings.SplitSeq(f.backends, ",") {
-			plan := harness.Plan{
-				Scenario: s, Backend: backend, RunID: f.runID, Out: f.out,
-				Self: self, Version: p.Version, Commit: p.Commit,
-			}
-			if f.seed >= 0 {
-				seed := uint64(f.seed)
-				plan.Seed = &seed
-			}
-			if err := plan.Validate(); err != nil {
-				return nil, usagef("", "run: %w", err)
+			plan, err := planned(base, s, backend)
+			if err != nil {
+				return nil, err
 			}
 			plans = append(plans, plan)
 		}
 	}
 	return plans, nil
+}
+
+// base is what all runs of one call have in common.
+func (p *Program) base(ctx context.Context, f runFlags) (harness.Plan, error) {
+	self, err := p.self(ctx)
+	plan := harness.Plan{RunID: f.runID, Out: f.out, RequireFaults: f.requireFaults, Self: self, Version: p.Version, Commit: p.Commit}
+	if f.seed >= 0 {
+		seed := uint64(f.seed)
+		plan.Seed = &seed
+	}
+	return plan, err
+}
+
+// planned is one run: base with what it plays, and on what.
+func planned(base harness.Plan, s *scenarios.Scenario, backend string) (harness.Plan, error) {
+	plan := base
+	plan.Scenario, plan.Backend = s, backend
+	if err := plan.Validate(); err != nil {
+		return harness.Plan{}, usagef("", "run: %w", err)
+	}
+	return plan, nil
+}
+
+// given reports whether a flag was written.
+func given(fs *flag.FlagSet, name string) (yes bool) {
+	fs.Visit(func(f *flag.Flag) { yes = yes || f.Name == name })
+	return yes
 }
 
 // loadScenario finds a scenario by name or path and checks all of it.
@@ -154,7 +185,7 @@ func watch(ctx context.Context, w io.Writer, status func() harness.Status) {
 func snapshot(s harness.Status) live.Snapshot {
 	phases := map[harness.Phase]live.Phase{
 		harness.Starting: live.Starting, harness.Running: live.Running, harness.Draining: live.Draining,
-		harness.Judging: live.Judging, harness.Finished: live.Done,
+		harness.Judging: live.Judging,
 	}
 	return live.Snapshot{
 		Phase: phases[s.Phase], Scenario: s.Scenario, Backend: s.Backend,

@@ -26,8 +26,9 @@ const maxServeFile = 1 << 20
 //
 // Note: yaml's own strict decoding into structs stops a mapping at its first mistake and does not say where a wrong value stands; the nodes do.
 type serveFile struct {
-	name   string
-	faults []error
+	// name is the file's; where there is none but the text of a flag or variable, from is the name of that.
+	name, from string
+	faults     []error
 }
 
 // readFile reads a YAML file into the configuration.
@@ -46,19 +47,56 @@ func (c *serveConfig) readFile(name string, settings []serveSetting) []error {
 		},
 		"hosts":     func(n *yaml.Node) { f.list(n, func(item *yaml.Node) { c.hosts = append(c.hosts, f.word(item)) }) },
 		"providers": func(n *yaml.Node) { f.providers(n, c.providers) },
-		"lanes":     func(n *yaml.Node) { f.list(n, func(item *yaml.Node) { c.lanes = append(c.lanes, f.lane(item)) }) },
+		"debounce":  func(n *yaml.Node) { c.readDebounce(f, n) },
+		"lanes":     func(n *yaml.Node) { c.readLanes(f, n) },
 	}
 	for _, s := range settings {
 		if keys[s.key()] == nil { // a list, where the file has one
-			keys[s.key()] = func(n *yaml.Node) { f.set(n, s.set) }
+			keys[s.key()] = func(n *yaml.Node) {
+				c.origins[s.name] = f.where(n)
+				f.set(n, s.set)
+			}
 		}
 	}
 	seen := f.mapping(root, keys)
 	if !seen["format"] {
 		f.fail(root, "there is no format: begin the file with format: %s", serveFormat)
 	}
-	f.oneConcurrency(root, c.lanes)
 	return f.faults
+}
+
+// readLanes and readDebounce read a list, in place of one that was read before.
+func (c *serveConfig) readLanes(f *serveFile, n *yaml.Node) {
+	c.lanes = nil
+	f.list(n, func(item *yaml.Node) { c.lanes = append(c.lanes, f.lane(item)) })
+}
+
+func (c *serveConfig) readDebounce(f *serveFile, n *yaml.Node) {
+	c.debounce = nil
+	f.list(n, func(item *yaml.Node) {
+		before := len(f.faults)
+		if rule := f.debounce(item); len(f.faults) == before {
+			if err := rule.Check(); err != nil {
+				f.fail(item, "%v", err)
+				return
+			}
+			c.debounce = append(c.debounce, rule)
+		}
+	})
+}
+
+// setList reads a list that stands in a flag or a variable, written as in the file.
+func (c *serveConfig) setList(name, s string, read func(*serveFile, *yaml.Node)) error {
+	var root yaml.Node
+	if err := yaml.Unmarshal([]byte(s), &root); err != nil {
+		return fmt.Errorf("write a list as in the file: not valid YAML: %s", strings.TrimPrefix(err.Error(), "yaml: "))
+	}
+	f := &serveFile{from: c.from(name)}
+	if len(root.Content) == 0 {
+		root.Content = []*yaml.Node{{Kind: yaml.SequenceNode}}
+	}
+	read(f, root.Content[0])
+	return errors.Join(f.faults...)
 }
 
 // parse is the one document of a file.
@@ -84,7 +122,15 @@ func (f *serveFile) parse(name string) (*yaml.Node, error) {
 }
 
 func (f *serveFile) fail(n *yaml.Node, format string, args ...any) {
-	f.faults = append(f.faults, fmt.Errorf("%s:%d: %s", f.name, max(1, n.Line), fmt.Sprintf(format, args...)))
+	f.faults = append(f.faults, fmt.Errorf("%s: %s", f.where(n), fmt.Sprintf(format, args...)))
+}
+
+// where is a place in the file, or in the text of a flag.
+func (f *serveFile) where(n *yaml.Node) string {
+	if f.name == "" {
+		return fmt.Sprintf("line %d", max(1, n.Line))
+	}
+	return fmt.Sprintf("%s:%d", f.name, max(1, n.Line))
 }
 
 // mapping reads the keys that a mapping may have, and says which it had.
@@ -168,31 +214,4 @@ func (f *serveFile) providers(n *yaml.Node, into map[string]serveProvider) {
 		}
 	}
 	f.mapping(n, keys)
-}
-
-func (f *serveFile) lane(n *yaml.Node) serveLane {
-	var l serveLane
-	seen := f.mapping(n, map[string]func(*yaml.Node){
-		"name":        func(n *yaml.Node) { l.name = f.word(n) },
-		"provider":    func(n *yaml.Node) { l.provider = f.word(n) },
-		"type":        func(n *yaml.Node) { l.kind = f.word(n) },
-		"concurrency": func(n *yaml.Node) { f.set(n, number(&l.concurrency)) },
-	})
-	if !seen["name"] {
-		f.fail(n, "the lane has no name")
-	}
-	return l
-}
-
-// oneConcurrency refuses two rules of a lane that do not agree.
-func (f *serveFile) oneConcurrency(root *yaml.Node, lanes []serveLane) {
-	said := map[string]int{}
-	for _, l := range lanes {
-		if before := said[l.name]; before > 0 && l.concurrency > 0 && before != l.concurrency {
-			f.fail(root, "lane %s has a concurrency of %d and one of %d: keep one", l.name, before, l.concurrency)
-		}
-		if l.concurrency > 0 {
-			said[l.name] = l.concurrency
-		}
-	}
 }

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"floodproof/bench/harness"
+	"floodproof/bench/node"
 	"floodproof/reference"
 )
 
@@ -16,15 +16,15 @@ import (
 func (c *serveConfig) readSecrets(env map[string]string) []error {
 	r := &secretReader{env: env, files: map[string]string{}, unread: map[string]bool{}}
 	for name, p := range c.providers {
-		r.files[harness.SecretVariable(name)] = p.secretFile
+		r.files[node.SecretVariable(name)] = p.secretFile
 	}
 	var err error
-	if c.receivers, err = harness.ReceiverProviders(r.get); err != nil {
+	if c.receivers, err = node.Providers(r.get); err != nil {
 		r.faults = append(r.faults, err)
 	}
 	for name, p := range c.providers {
 		config, ok := c.receivers[name]
-		switch variable := harness.SecretVariable(name); {
+		switch variable := node.SecretVariable(name); {
 		case ok:
 			config.MaxBody = p.maxBody
 			c.receivers[name] = config
@@ -35,6 +35,8 @@ func (c *serveConfig) readSecrets(env map[string]string) []error {
 	r.faults = append(r.faults, c.strayVariables(env)...)
 	c.password = reference.Secret(r.either(env["FLOODPROOF_PASSWORD"], c.passwordFile, "the password"))
 	c.downstream = r.either(c.downstream, c.downstreamFile, "the downstream")
+	c.readAddress(r)
+	c.alerts.read(r)
 	return r.faults
 }
 
@@ -94,7 +96,7 @@ func (c *serveConfig) strayVariables(env map[string]string) []error {
 	known := map[string]bool{}
 	for _, name := range slices.Concat(reference.Providers(), c.providerNames()) {
 		for _, end := range []string{"", "_FILE", "_PREVIOUS", "_PREVIOUS_FILE"} {
-			known[harness.SecretVariable(name)+end] = true
+			known[node.SecretVariable(name)+end] = true
 		}
 	}
 	var faults []error

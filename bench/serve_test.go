@@ -64,20 +64,30 @@ func startServe(t *testing.T, args ...string) *served {
 		code := <-status
 		return code, log.String()
 	})
-	t.Cleanup(func() { _, _ = s.end() })
 	lines := bufio.NewReader(out)
+	t.Cleanup(func() { _, _ = s.end() })
 	for _, part := range []struct {
 		name string
 		into *string
-	}{{"receiver ", &s.receiver}, {"dashboard ", &s.dashboard}} {
+	}{{"receiver", &s.receiver}, {"dashboard", &s.dashboard}} {
 		line, err := lines.ReadString('\n')
-		address, ok := strings.CutPrefix(strings.TrimSpace(line), part.name)
-		if err != nil || !ok {
+		words := strings.Fields(line)
+		if err != nil || len(words) < 2 || words[0] != part.name {
+			_ = out.Close() // so that nobody waits to be read
 			_, said := s.end()
-			t.Fatalf("serve did not say where its %sis: %q, %v\n%s", part.name, line, err, said)
+			t.Fatalf("serve did not say where its %s is: %q, %v\n%s", part.name, line, err, said)
 		}
-		*part.into = strings.TrimSuffix(strings.TrimSuffix(address, "{provider}"), "/")
+		*part.into = strings.TrimSuffix(strings.TrimSuffix(words[1], "stripe"), "/")
 	}
+	drained := make(chan string, 1)
+	go func() {
+		rest, _ := io.ReadAll(lines) // the pipe is closed at the end
+		drained <- string(rest)
+	}()
+	t.Cleanup(func() {
+		_, _ = s.end()
+		<-drained
+	})
 	jar, err := cookiejar.New(nil)
 	if err != nil {
 		t.Fatal(err)
@@ -310,9 +320,10 @@ lanes:
 		t.Fatal(err)
 	}
 	shopify := c.receivers["shopify"]
-	got := fmt.Sprint(c.downstream, " ", c.lease, c.concurrency, c.maxAttempts, c.hosts, c.providerNames(), c.laneNames(), c.concurrencyOf("orders"), c.concurrencyOf(""),
+	orders, _ := c.laneOf("orders")
+	got := fmt.Sprint(c.downstream, " ", c.lease, c.all.concurrency, c.all.maxAttempts, c.hosts, c.providerNames(), c.laneNames(), orders.concurrency, orders.maxAttempts,
 		len(shopify.Secrets), shopify.MaxBody, c.level == slog.LevelDebug, len(c.laneRules()))
-	want := "http://of-the-variable 5s 3 7 [hooks.example.com] [shopify stripe] [orders] 8 3 2 2048 true 2"
+	want := "http://of-the-variable 5s 3 7 [hooks.example.com] [shopify stripe] [orders] 8 7 2 2048 true 2"
 	if got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
@@ -360,10 +371,11 @@ func TestServeRefusesFile(t *testing.T) {
 func FuzzServeFile(f *testing.F) {
 	f.Add("format: 1\nlanes: [{name: a, provider: stripe, type: 'x*', concurrency: 2}]\n")
 	f.Add("format: 1\nproviders: {stripe: {max_body: 1}}\nhosts: [a]\n")
+	f.Add("format: 1\nrate: 40/s\nlanes: [{name: a, rate: 5/h, burst: 2, backoff: 1s, max_backoff: 1m, max_attempts: 3, give_up_after: 0}]\nsender_rate: 3\n")
 	f.Add("? [a]\n: b\n&x a: *x\n<<: {}\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		c, err := load(t, text, "FLOODPROOF_SINK=http://127.0.0.1:9", "FLOODPROOF_SECRET_STRIPE=whsec_real")
-		if err == nil && (c.concurrency < 1 || c.lease <= 0 || c.downstream == "") {
+		if err == nil && (c.all.concurrency < 1 || c.all.maxBackoff < c.all.backoff || c.lease <= 0 || c.downstream == "") {
 			t.Errorf("took %+v", c)
 		}
 	})

@@ -3,6 +3,7 @@ package bench
 import (
 	"maps"
 
+	"floodproof/bench/node"
 	"floodproof/reference"
 )
 
@@ -10,7 +11,7 @@ import (
 func strangers() map[string]mutant {
 	return map[string]mutant{
 		// The receiver has a secret that was replaced long ago: it refuses everything, until the provider gives up.
-		"stale-secret": {parts: parts{providers: staleSecrets}, fails: "delivered"},
+		"stale-secret": {parts: node.Parts{Providers: staleSecrets}, fails: "delivered"},
 	}
 }
 

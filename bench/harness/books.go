@@ -17,7 +17,10 @@ type books struct {
 	// allSteps has a bit for each step that an event's effect has.
 	allSteps uint8
 
-	mu         sync.Mutex
+	mu    sync.Mutex
+	kinds *kinds
+	// recorded counts the deliveries in the ledger, which are those of the generator and those of floods.
+	recorded   uint32
 	index      *index
 	events     []eventState
 	deliveries []deliveryState
@@ -30,10 +33,11 @@ type books struct {
 	err      error
 }
 
-// eventState is what the harness remembers of an event: a bit per step taken, and flags.
+// eventState is what the harness remembers of an event: a bit per step taken, flags, and the number of its kind.
 type eventState struct {
 	steps uint8
 	flags stateFlags
+	kind  uint16
 }
 
 type stateFlags uint8
@@ -59,8 +63,10 @@ type versions struct {
 
 type deliveryState struct {
 	first uint32
-	count uint16
-	class ledger.Class
+	// number is the delivery's in the ledger.
+	number uint32
+	count  uint16
+	class  ledger.Class
 }
 
 // Tally counts what the harness has seen so far, for the live view.
@@ -77,6 +83,7 @@ type Tally struct {
 
 func newBooks(w *ledger.Writer, expected int, steps uint8) *books {
 	return &books{
+		kinds:    newKinds(nil),
 		ledger:   w,
 		allSteps: steps,
 		index:    newIndex(expected + expected/16),
@@ -85,6 +92,20 @@ func newBooks(w *ledger.Writer, expected int, steps uint8) *books {
 		versions: make(map[uint32]*versions),
 		acks:     hdrhistogram.New(1, int64(time.Hour/time.Microsecond), 2),
 	}
+}
+
+// EventType implements loadgen.TypedBooks.
+func (b *books) EventType(number uint32, provider, eventType string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.event(number).kind = b.kinds.number(kind{provider, eventType})
+}
+
+// fits reports whether an event is of those that a fault's pattern means, for the sink.
+func (b *books) fits(number uint32, events string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return int(number) < len(b.events) && b.kinds.fits(b.events[number].kind, events)
 }
 
 // Event introduces an event or a phantom id.
@@ -107,6 +128,7 @@ func (b *books) Event(e ledger.Event) {
 			b.versions[e.Resource] = &versions{}
 		}
 	}
+	e.Lane = b.kinds.lane(b.events[e.Number].kind)
 	b.ledger.Event(e)
 }
 
@@ -125,7 +147,7 @@ func (b *books) Delivery(d ledger.Delivery) {
 	for uint32(len(b.deliveries)) <= d.Number {
 		b.deliveries = append(b.deliveries, deliveryState{})
 	}
-	b.deliveries[d.Number] = deliveryState{first: d.First, count: d.Count, class: d.Class}
+	b.deliveries[d.Number] = deliveryState{first: d.First, number: b.recorded, count: d.Count, class: d.Class}
 	if d.Class == ledger.Genuine {
 		for i := range uint32(d.Count) {
 			if s := b.event(d.First + i); s.flags&stateBorn == 0 {
@@ -134,13 +156,39 @@ func (b *books) Delivery(d ledger.Delivery) {
 			}
 		}
 	}
+	d.Number = b.recorded
+	b.recorded++
 	b.ledger.Delivery(d)
+}
+
+// Forgery records a delivery of a flood, which carries no event, and its only attempt.
+func (b *books) Forgery(provider uint8, a ledger.Attempt) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.ledger.Delivery(ledger.Delivery{Number: b.recorded, Class: ledger.Forged, Provider: provider, First: ledger.None})
+	a.Delivery, a.Try, a.Then = b.recorded, 1, ledger.Exhausted
+	if a.Result == ledger.OK {
+		a.Then = ledger.Settled
+	}
+	b.recorded++
+	b.count(a)
 }
 
 // Attempt records an attempt that has ended.
 func (b *books) Attempt(a ledger.Attempt) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	number := a.Delivery
+	a.Delivery = b.deliveries[number].number
+	b.count(a)
+	if a.Result == ledger.OK {
+		a.Delivery = number
+		b.acked(a)
+	}
+}
+
+// count writes an attempt down under its number in the ledger; b.mu is held.
+func (b *books) count(a ledger.Attempt) {
 	b.ledger.Attempt(a)
 	b.tally.Attempts++
 	switch a.Result {
@@ -148,9 +196,7 @@ func (b *books) Attempt(a ledger.Attempt) {
 		b.tally.Refused++
 	case ledger.Unanswered:
 		b.tally.Unanswered++
-	case ledger.OK:
-		b.acked(a)
-	case ledger.Unconnected:
+	case ledger.OK, ledger.Unconnected:
 	}
 }
 

@@ -1,7 +1,6 @@
 package harness
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -32,6 +31,8 @@ type fleet struct {
 	links links
 	// broker is the queue's server, if the run started it.
 	broker *broker
+	// local: the children keep files of their own beside it.
+	local bool
 	// power is the disk under the queue, if a fault of the scenario cuts it.
 	power *power
 
@@ -60,15 +61,15 @@ type child struct {
 	wanted  bool
 	crashes int
 	again   *time.Timer // starts a crashed child again
+	claims  claims
 }
 
 // incarnation is one life of a child.
 type incarnation struct {
 	cmd   *exec.Cmd
 	pgid  int
-	ready chan struct{} // closed by the child's first line
 	ended chan struct{} // closed after Wait
-	life  io.Closer     // the write end of the pipe that the child watches
+	*leash
 }
 
 // add puts a child under supervision without starting it. command makes the process afresh each time.
@@ -85,11 +86,11 @@ func (f *fleet) Processes(role string) []chaos.Process {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var found []chaos.Process
-	if role == "broker" && f.broker != nil {
+	if f.broker != nil && (role == "broker" || role == "disk") {
 		found = append(found, f.broker)
 	}
 	for _, c := range f.procs {
-		if c.role == role {
+		if c.role == role || role == "disk" && (f.broker == nil || f.local) {
 			found = append(found, c)
 		}
 	}
@@ -131,8 +132,15 @@ func (c *child) pid() int {
 }
 
 // Start starts the child unless it runs, and returns when it is ready.
-func (c *child) Start(ctx context.Context) error {
+func (c *child) Start(ctx context.Context) error { return c.startFor(ctx, nil) }
+
+// startFor is Start by one who may have killed the child: as long as somebody else holds it dead, it stays so, and that is no error.
+func (c *child) startFor(ctx context.Context, owner any) error {
 	c.mu.Lock()
+	if !c.claims.revive(owner) {
+		c.mu.Unlock()
+		return nil
+	}
 	c.wanted = true
 	if c.run == nil {
 		if err := c.spawn(); err != nil {
@@ -148,10 +156,20 @@ func (c *child) Start(ctx context.Context) error {
 	case <-run.ready:
 		return nil
 	case <-run.ended:
+		if c.isClaimed() {
+			return nil // somebody killed it meanwhile, and will start it
+		}
 		return fmt.Errorf("start %s: it ended before it was ready (%s); see %s", c.name, run.cmd.ProcessState, c.logs.Name())
 	case <-ctx.Done():
 		return fmt.Errorf("start %s: not ready after %s; see %s", c.name, readyWithin, c.logs.Name())
 	}
+}
+
+// isClaimed reports whether somebody wants the child dead.
+func (c *child) isClaimed() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.claims.isDead()
 }
 
 // spawn starts the process; c.mu is held and c.run is nil.
@@ -170,7 +188,7 @@ func (c *child) spawn() error {
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("start %s: %w", c.name, err)
 	}
-	run := &incarnation{cmd: cmd, pgid: cmd.Process.Pid, ready: make(chan struct{}), ended: make(chan struct{}), life: life}
+	run := &incarnation{cmd: cmd, pgid: cmd.Process.Pid, ended: make(chan struct{}), leash: newLeash(life)}
 	c.run = run
 	c.fleet.guard.group(run.pgid)
 	if err := lowerPriority(run.pgid, c.nice); err != nil {
@@ -182,16 +200,17 @@ func (c *child) spawn() error {
 
 // watch reads the child until its end and starts it again if nobody wanted it to end.
 func (c *child) watch(run *incarnation, said io.Reader) {
-	out := bufio.NewReader(said)
-	if _, err := out.ReadString('\n'); err == nil {
-		close(run.ready)
-	}
-	_, _ = io.Copy(io.Discard, out)
+	run.listen(said)
 	_ = run.cmd.Wait() // the state says it
-	_ = run.life.Close()
+	_ = run.in.Close()
 	c.fleet.guard.gone(run.pgid)
 	c.mu.Lock()
 	c.run = nil
+	if run.crashing.Load() { // as it was told to
+		c.wanted = false
+		c.claims.kill(run.owner)
+		close(run.crashed)
+	}
 	crashed := c.wanted
 	if crashed {
 		c.crashes++
@@ -234,6 +253,14 @@ func (c *child) Kill(ctx context.Context) error {
 	return c.end(ctx, killGroup)
 }
 
+// killFor is Kill by one who wants the child dead until his own startFor.
+func (c *child) killFor(ctx context.Context, owner any) error {
+	c.mu.Lock()
+	c.claims.kill(owner)
+	c.mu.Unlock()
+	return c.Kill(ctx)
+}
+
 // stop asks the child to end and kills it when ctx is done.
 func (c *child) stop(ctx context.Context) {
 	if err := c.end(ctx, stopGroup); err != nil {
@@ -243,14 +270,30 @@ func (c *child) stop(ctx context.Context) {
 }
 
 // Pause stops the child where it stands.
-func (c *child) Pause(context.Context) error { return c.signal(pauseGroup) }
+func (c *child) Pause(ctx context.Context) error { return c.pauseFor(ctx, nil) }
 
 // Resume lets it go on, if it is there.
-func (c *child) Resume(context.Context) error { return c.signal(resumeGroup) }
+func (c *child) Resume(ctx context.Context) error { return c.resumeFor(ctx, nil) }
 
-func (c *child) signal(signal func(pgid int) error) error {
+// pauseFor and resumeFor are that by one whose pause lasts until his own resume.
+func (c *child) pauseFor(_ context.Context, owner any) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.claims.pause(owner)
+	return c.signal(pauseGroup)
+}
+
+func (c *child) resumeFor(_ context.Context, owner any) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.claims.resume(owner) {
+		return nil
+	}
+	return c.signal(resumeGroup)
+}
+
+// signal signals the child if it is there; c.mu is held.
+func (c *child) signal(signal func(pgid int) error) error {
 	if c.run == nil {
 		return nil
 	}

@@ -3,6 +3,7 @@ package harness
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -22,10 +23,12 @@ import (
 //	gone PGID           it ended
 //	dir PATH            a directory to remove
 //	kept PATH           it is not to be removed any more
+//	undo ARGS           a command, as JSON, that removes what is neither a process nor a directory: a container
+//	undone ARGS         it is not needed any more
 
 // Guard runs the guard's side until in ends. It never touches a process that it was not told of, nor one that has taken over a pid.
 func Guard(in io.Reader) error {
-	groups, dirs := map[int]int64{}, map[string]bool{}
+	groups, dirs, undo := map[int]int64{}, map[string]bool{}, map[string]bool{}
 	lines := bufio.NewScanner(in)
 	for lines.Scan() {
 		verb, rest, _ := strings.Cut(lines.Text(), " ")
@@ -43,6 +46,10 @@ func Guard(in io.Reader) error {
 			dirs[rest] = true
 		case "kept":
 			delete(dirs, rest)
+		case "undo":
+			undo[rest] = true
+		case "undone":
+			delete(undo, rest)
 		}
 	}
 	var failed error
@@ -54,12 +61,34 @@ func Guard(in io.Reader) error {
 			failed = fmt.Errorf("kill process group %d: %w", pgid, err)
 		}
 	}
+	for args := range undo {
+		if err := runUndo(args); err != nil {
+			failed = err
+		}
+	}
 	for dir := range dirs {
 		if err := removePatiently(dir); err != nil {
 			failed = err
 		}
 	}
 	return failed
+}
+
+// undoWithin is how long a command may take that removes something.
+const undoWithin = 30 * time.Second
+
+// runUndo runs a command that is given as JSON.
+func runUndo(text string) error {
+	var args []string
+	if err := json.Unmarshal([]byte(text), &args); err != nil || len(args) == 0 {
+		return fmt.Errorf("undo %s: not a command", text)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), undoWithin)
+	defer cancel()
+	if said, err := exec.CommandContext(ctx, args[0], args[1:]...).CombinedOutput(); err != nil {
+		return fmt.Errorf("undo %s: %w\n%s", text, err, said)
+	}
+	return nil
 }
 
 // removePatiently removes a directory, in which a process that was told to end may still have a mount.
@@ -94,13 +123,14 @@ type guard struct {
 	pipe   io.WriteCloser
 	groups map[int]int64
 	dirs   map[string]bool
+	undos  map[string]bool
 	closed bool
 	ended  chan struct{}
 }
 
 // startGuard starts a guard process; command makes it afresh each time.
 func startGuard(command func() *exec.Cmd) (*guard, error) {
-	g := &guard{command: command, groups: map[int]int64{}, dirs: map[string]bool{}}
+	g := &guard{command: command, groups: map[int]int64{}, dirs: map[string]bool{}, undos: map[string]bool{}}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g, g.spawn()
@@ -123,6 +153,9 @@ func (g *guard) spawn() error {
 	}
 	for dir := range g.dirs {
 		g.say("dir %s", dir)
+	}
+	for args := range g.undos {
+		g.say("undo %s", args)
 	}
 	go g.watch(cmd, g.ended)
 	return nil
@@ -165,6 +198,21 @@ func (g *guard) dir(path string) {
 	defer g.mu.Unlock()
 	g.dirs[path] = true
 	g.say("dir %s", path)
+}
+
+// undo tells the guard of a command to run if the runner does not call done.
+func (g *guard) undo(args []string) (done func()) {
+	text, _ := json.Marshal(args) // it fails on no string
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.undos[string(text)] = true
+	g.say("undo %s", text)
+	return func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		delete(g.undos, string(text))
+		g.say("undone %s", text)
+	}
 }
 
 // close lets the guard do what is left and waits for its end.

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"time"
 
+	"floodproof/bench/backends"
 	"floodproof/reports/verdict"
 	"floodproof/scenarios"
 )
@@ -16,7 +17,7 @@ import (
 type Plan struct {
 	// Scenario is what to run, loaded with [Vocabulary].
 	Scenario *scenarios.Scenario
-	// Backend is a name of [Backends]; empty means the embedded default.
+	// Backend is a name of [backends.All]; empty means the embedded default.
 	Backend string
 	// Seed replaces the scenario's seed if it is not nil.
 	Seed *uint64
@@ -26,6 +27,8 @@ type Plan struct {
 	Out string
 	// Self makes a command that runs floodproof with these arguments, for the processes of the pipeline and the guard.
 	Self func(args ...string) *exec.Cmd
+	// RequireFaults makes the verdict unknown if a fault of the scenario cannot be had on this target.
+	RequireFaults bool
 	// Version and Commit are of this build, for the report.
 	Version, Commit string
 	// Watch, if not nil, runs beside the run until its context ends; it may ask for the state at any time.
@@ -47,7 +50,6 @@ const (
 	Running
 	Draining
 	Judging
-	Finished
 )
 
 // Status is a run at one instant, for a live view.
@@ -74,9 +76,9 @@ func (p *Plan) Validate() error {
 		return errors.New("harness: a plan needs Scenario, Self and Out")
 	}
 	if p.Backend == "" {
-		p.Backend = DefaultBackend
+		p.Backend = backends.Default
 	}
-	if _, err := findBackend(p.Backend); err != nil {
+	if _, err := backends.Named(p.Backend); err != nil {
 		return err
 	}
 	if p.Seed == nil {

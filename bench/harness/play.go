@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"floodproof/bench/node"
 	"floodproof/chaos"
 	"floodproof/reports/ledger"
 )
@@ -25,7 +26,7 @@ func (r *run) serveSink(ctx context.Context, helpers *sync.WaitGroup) {
 func (r *run) targetEnv() ([]string, error) {
 	env, err := r.cast.env()
 	sink := r.links.address(chaos.LinkWorkerDownstream, r.sinkListener.Addr().String())
-	return append(env, SinkVariable+"=http://"+sink+"/"+r.token), err
+	return append(env, node.SinkVariable+"=http://"+sink+"/"+r.token), err
 }
 
 // loadAndDrain plays the day with its faults, waits until all of them are healed, and drains. The error is one that
@@ -60,6 +61,9 @@ func (r *run) noteLoad() {
 	p := r.gen.Progress()
 	if p.Disabled > 0 {
 		r.note("%d providers gave their endpoint up and left %d deliveries unsent", p.Disabled, p.Suppressed)
+	}
+	if p.Withheld > 0 {
+		r.note("providers withheld %d deliveries beyond what they send of one customer", p.Withheld)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"floodproof/bench/node"
 	"floodproof/loadgen/provider"
 	"floodproof/reference"
 	"floodproof/scenarios"
@@ -99,7 +100,7 @@ func (c *cast) tailScale() float64 {
 func overrides(s scenarios.ProviderSetting) provider.Overrides {
 	o := provider.Overrides{
 		Timeout: s.Timeout, Delays: s.Delays, Jitter: s.Jitter, MaxBatch: s.MaxBatch, MeanBatch: s.MeanBatch,
-		MaxInFlight: s.MaxInFlight, RetryAfter: s.RetryAfter,
+		MaxInFlight: s.MaxInFlight, RetryAfter: s.RetryAfter, Quota: s.Quota,
 	}
 	if d := s.Disable; d != nil {
 		o.Disable = &provider.Disable{Failures: d.Failures, Attempts: d.Attempts, After: d.After}
@@ -156,52 +157,15 @@ func (c *cast) env() ([]string, error) {
 		for i, secret := range secrets {
 			shown[i] = verification(c.providers[name], secret)
 		}
-		env = append(env, SecretVariable(name)+"="+shown[0])
-		if len(shown) > 1 {
-			env = append(env, SecretVariable(name)+previousSuffix+"="+strings.Join(shown[1:], "\n"))
-		}
+		env = append(env, node.SecretVariables(name, shown)...)
 	}
 	if len(c.custom) > 0 {
 		text, err := json.Marshal(c.custom)
 		if err != nil {
 			return nil, fmt.Errorf("describe the scenario's own providers: %w", err)
 		}
-		env = append(env, ProvidersVariable+"="+string(text))
+		env = append(env, node.ProvidersVariable+"="+string(text))
 	}
 	slices.Sort(env)
 	return env, nil
-}
-
-// ReceiverProviders is what a receiver of the reference pipeline listens to, by what getenv (os.Getenv) says: every provider with a secret, and those that
-// [ProvidersVariable] describes.
-func ReceiverProviders(getenv func(string) string) (map[string]reference.ProviderConfig, error) {
-	configs := map[string]reference.ProviderConfig{}
-	if text := getenv(ProvidersVariable); text != "" {
-		custom := map[string]*reference.CustomScheme{}
-		if err := json.Unmarshal([]byte(text), &custom); err != nil {
-			return nil, fmt.Errorf("read %s: %w", ProvidersVariable, err)
-		}
-		for name, scheme := range custom {
-			configs[name] = reference.ProviderConfig{Custom: scheme, Secrets: secretsOf(name, getenv)}
-		}
-	}
-	for _, name := range reference.Providers() {
-		if secrets := secretsOf(name, getenv); len(secrets) > 0 {
-			configs[name] = reference.ProviderConfig{Secrets: secrets}
-		}
-	}
-	return configs, nil
-}
-
-// secretsOf are the active secrets of a provider, the current one first.
-func secretsOf(name string, getenv func(string) string) []reference.Secret {
-	var secrets []reference.Secret
-	for _, variable := range []string{SecretVariable(name), SecretVariable(name) + previousSuffix} {
-		for line := range strings.Lines(getenv(variable)) {
-			if secret := strings.TrimRight(line, "\r\n"); secret != "" {
-				secrets = append(secrets, reference.Secret(secret))
-			}
-		}
-	}
-	return secrets
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"floodproof/bench/node"
 	"floodproof/loadgen/provider"
 	"floodproof/reference"
 	"floodproof/reference/queue"
@@ -113,7 +114,7 @@ func newStage(t *testing.T, text string) *stage {
 	if err != nil {
 		t.Fatal(err)
 	}
-	providers, err := ReceiverProviders(lookup(env))
+	providers, err := node.Providers(lookup(env))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,7 +229,7 @@ func TestUnsignedProvider(t *testing.T) {
 	text = strings.NewReplacer(`, X-Acme-Seconds: "{timestamp}", X-Acme-Millis: "{timestamp_ms}"`, "", "    secrets: 3\n", "").Replace(text)
 	st := newStage(t, text)
 	env, _ := st.cast.env()
-	if got := lookup(env)(SecretVariable("acme")); got != "" {
+	if got := lookup(env)(node.SecretVariable("acme")); got != "" {
 		t.Errorf("a provider that does not sign has the secret %q", got)
 	}
 	r, _ := st.signed(1, provider.Signing{})
@@ -258,10 +259,10 @@ func TestRotation(t *testing.T) {
 	if got, want := get("FLOODPROOF_SECRET_STRIPE_PREVIOUS"), strings.Join(c.secrets["stripe"][1:], "\n"); got != want {
 		t.Errorf("secrets before it %q, want %q", got, want)
 	}
-	if slices.ContainsFunc(env, func(e string) bool { return strings.HasPrefix(e, ProvidersVariable) }) {
+	if slices.ContainsFunc(env, func(e string) bool { return strings.HasPrefix(e, node.ProvidersVariable) }) {
 		t.Error("a description of no provider is passed on")
 	}
-	providers, err := ReceiverProviders(get)
+	providers, err := node.Providers(get)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -271,8 +272,8 @@ func TestRotation(t *testing.T) {
 }
 
 func TestReceiverProvidersRefusesWhatIsNoJSON(t *testing.T) {
-	if _, err := ReceiverProviders(lookup([]string{ProvidersVariable + "={"})); err == nil || !strings.Contains(err.Error(), ProvidersVariable) {
-		t.Errorf("got %v, want an error about %s", err, ProvidersVariable)
+	if _, err := node.Providers(lookup([]string{node.ProvidersVariable + "={"})); err == nil || !strings.Contains(err.Error(), node.ProvidersVariable) {
+		t.Errorf("got %v, want an error about %s", err, node.ProvidersVariable)
 	}
 }
 

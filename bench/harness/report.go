@@ -1,40 +1,45 @@
 package harness
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"time"
 
+	"floodproof/bench/node"
 	"floodproof/reports"
-	"floodproof/reports/ledger"
 	"floodproof/reports/verdict"
 )
 
-// report judges the closed ledger and writes everything that people and programs read.
-func (r *run) report(_ context.Context, end ledger.End) (*Result, error) {
-	r.books, r.sink, r.gen = nil, nil, nil // the judge needs the memory
+// report judges the closed ledger in a run's directory and writes everything that people and programs read.
+func report(out, dir string) (*Result, error) {
+	giveBack() // what the run needed
+	v, err := verdict.JudgeFile(filepath.Join(dir, "ledger"))
+	if err != nil {
+		return nil, err
+	}
+	if err := WriteVerdict(dir, v); err != nil {
+		return nil, err
+	}
+	giveBack() // what the judge needed
+	full, err := reports.Load(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := reports.WriteAll(dir, full); err != nil {
+		return nil, err
+	}
+	return &Result{Dir: dir, Verdict: v}, pointLatest(out, dir)
+}
+
+// giveBack returns to the machine what is not needed any more. A runner has one part of its work after the other, and only the largest is to be its size.
+func giveBack() {
+	runtime.GC() // what has a finalizer, or lies in a pool, and all that it points to, outlives one collection
 	debug.FreeOSMemory()
-	v, err := verdict.JudgeFile(filepath.Join(r.dir, "ledger"))
-	if err != nil {
-		return nil, err
-	}
-	if err := WriteVerdict(r.dir, v); err != nil {
-		return nil, err
-	}
-	full, err := reports.Load(r.dir)
-	if err != nil {
-		return nil, err
-	}
-	if err := reports.WriteAll(r.dir, full); err != nil {
-		return nil, err
-	}
-	r.phase.Store(int32(Finished))
-	return &Result{Dir: r.dir, Verdict: v}, errors.Join(pointLatest(r.plan.Out, r.dir))
+	node.ForgetStart()
 }
 
 // WriteVerdict writes verdict.json into a run's directory.

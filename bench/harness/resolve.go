@@ -27,6 +27,9 @@ func Vocabulary() scenarios.Vocabulary {
 		if p.Fallback != nil {
 			v.Fallbacks = append(v.Fallbacks, p.Name)
 		}
+		if p.Quota.Events > 0 {
+			v.Quotas = append(v.Quotas, p.Name)
+		}
 	}
 	for _, k := range chaos.Catalog() {
 		params := map[string]scenarios.ParamKind{}
@@ -98,7 +101,7 @@ func (r *run) steps() ([]chaos.Step, error) {
 	for _, k := range chaos.Catalog() {
 		kinds[k.Name] = k
 	}
-	deps := chaos.Deps{Fleet: r.fleet, Downstream: r.sink, Holder: r.target.holder(), Rand: rand.New(rand.NewPCG(*r.plan.Seed, 0xc4a05))}
+	deps := chaos.Deps{Fleet: r.fleet, Downstream: r.sink, Holder: r.target.holder(), Flooder: flooder{r}, Rand: rand.New(rand.NewPCG(*r.plan.Seed, 0xc4a05))}
 	var steps []chaos.Step
 	for _, f := range r.plan.Scenario.Chaos {
 		fault, err := newFault(kinds[f.Name], f, deps)
@@ -150,7 +153,7 @@ func params(f scenarios.Fault) chaos.Params {
 // header says in the ledger what is run.
 func (r *run) header(env ledger.Env) ledger.Header {
 	s, claims := r.plan.Scenario, r.target.claims()
-	env.BackendVersion, env.BackendSettings = claims.Version, claims.Settings
+	env.BackendVersion, env.BackendSettings = claims.Version, r.target.broker.describe(claims.Settings)
 	h := ledger.Header{
 		Floodproof: r.plan.Version, RunID: r.plan.RunID,
 		Scenario: s.Name, ScenarioText: s.Text, Seed: *r.plan.Seed,
@@ -158,7 +161,8 @@ func (r *run) header(env ledger.Env) ledger.Header {
 		StartedAt: r.start.UTC().Truncate(time.Millisecond),
 		Target:    ledger.Target{Kind: "reference", Name: "reference", Observer: "sink"},
 		Steps:     stepNames(s.Steps),
-		Expect:    expect(s),
+		Lanes:     laneNames(s.Pipeline.Lanes),
+		Expect:    r.expect(),
 		Env:       env,
 	}
 	for _, share := range s.Load.Mix {
@@ -191,12 +195,15 @@ func expectedSteps(steps []scenarios.Step) uint8 {
 	return 1<<(len(steps)+1) - 2
 }
 
-func expect(s *scenarios.Scenario) ledger.Expect {
+func (r *run) expect() ledger.Expect {
+	s := r.plan.Scenario
 	e := s.Expect
 	x := ledger.Expect{
-		Steps: uint64(expectedSteps(s.Steps)), Delivered: e.Delivered, DeadLettersAccounted: e.DeadLettersAccounted,
+		RequireFaults: r.plan.RequireFaults,
+		Steps:         uint64(expectedSteps(s.Steps)), Delivered: e.Delivered, DeadLettersAccounted: e.DeadLettersAccounted,
 		Ordered: e.Ordered, DebounceFinal: e.DebounceFinal, DebounceBounds: (*ledger.DebounceBounds)(e.DebounceBounds),
 		Availability: e.Availability, Recovery: e.Recovery,
+		LaneIsolation: (*ledger.LaneIsolation)(e.LaneIsolation), RateLimit: e.RateLimit,
 	}
 	for _, l := range e.Latency {
 		x.Latency = append(x.Latency, ledger.LatencyLimit(l))

@@ -1,25 +1,23 @@
 package harness
 
 import (
-	"encoding/json"
-	"fmt"
-
+	"floodproof/bench/node"
 	"floodproof/reference"
 	"floodproof/reference/queue"
 	"floodproof/scenarios"
 )
 
-// Rules are the lanes and the debouncing of a pipeline, as its processes are told. The zero value, with an empty Concurrency, is one lane and none.
-type Rules struct {
-	Lanes    []reference.LaneRule
-	Debounce []reference.DebounceRule
-	// Concurrency is how many jobs of each lane but the default a worker handles at once.
-	Concurrency map[string]int
-}
-
-func rulesOf(p scenarios.Pipeline) Rules {
-	r := Rules{Concurrency: map[string]int{}}
+// rulesOf are a scenario's lanes and debouncing, as its processes are told.
+func rulesOf(p scenarios.Pipeline) node.Rules {
+	r := node.Rules{Concurrency: map[string]int{}, Own: map[string]node.LaneSettings{}, Workers: p.Workers}
+	own := func(lane string, s node.LaneSettings) {
+		if s != (node.LaneSettings{}) {
+			r.Own[lane] = s
+		}
+	}
+	own("", node.LaneSettings{Rate: p.Limit.Rate, Burst: p.Limit.Burst})
 	for _, l := range p.Lanes {
+		own(l.Name, node.LaneSettings{Rate: l.Limit.Rate, Burst: l.Limit.Burst, Backoff: l.Backoff, MaxBackoff: l.MaxBackoff, Attempts: l.Attempts})
 		r.Lanes = append(r.Lanes, reference.LaneRule{Provider: l.Provider, Type: l.Type, Lane: l.Name})
 		r.Concurrency[l.Name] = l.Concurrency
 	}
@@ -32,28 +30,9 @@ func rulesOf(p scenarios.Pipeline) Rules {
 	return r
 }
 
-// args are the rules as a flag of a process, none if there are no rules.
-func (r Rules) args() []string {
-	if len(r.Lanes) == 0 && len(r.Debounce) == 0 {
-		return nil
+// noteDivided says how workers keep to a rate that their queue cannot share.
+func (r *run) noteDivided() {
+	if p := r.plan.Scenario.Pipeline; rulesOf(p).Limited() && !r.target.claims().SharedLimit {
+		r.note("this queue shares no rates: each of the %d workers has its part of them", p.Workers)
 	}
-	text, err := json.Marshal(r)
-	if err != nil {
-		panic(err) // texts and numbers
-	}
-	return []string{"--rules", string(text)}
-}
-
-// ParseRules reads the flag.
-func ParseRules(text string) (Rules, error) {
-	r := Rules{}
-	if text != "" {
-		if err := json.Unmarshal([]byte(text), &r); err != nil {
-			return Rules{}, fmt.Errorf("read the rules: %w", err)
-		}
-	}
-	if r.Concurrency == nil {
-		r.Concurrency = map[string]int{}
-	}
-	return r, nil
 }

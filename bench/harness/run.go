@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"floodproof/bench/node"
 	"floodproof/bench/sink"
 	"floodproof/chaos"
 	"floodproof/loadgen"
@@ -25,6 +26,8 @@ const (
 	boundaryWait = 10 * time.Second
 	// stopWithin is how long the children may take to stop before they are killed.
 	stopWithin = 10 * time.Second
+	// faultWithin is how long a fault or its heal may take: RabbitMQ needs 8 to 20 s until it answers again.
+	faultWithin = 45 * time.Second
 	// memoryLimit is what the runner's garbage collector aims to stay below.
 	memoryLimit = 140 << 20
 )
@@ -68,51 +71,58 @@ func Run(ctx context.Context, p Plan) (*Result, error) {
 		return nil, err
 	}
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(memoryLimit))
-	cast, err := newCast(p.Scenario)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrNotStarted, err)
-	}
-	r := &run{plan: p, start: time.Now(), cast: cast, sent: map[uint32][]uint64{}}
-	end, err := r.play(ctx)
+	dir, err := playOut(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	return r.report(ctx, end)
+	return report(p.Out, dir)
+}
+
+// playOut carries a plan out up to the closed ledger, and returns the run's directory. What the run kept in memory is nobody's when it returns: the judge needs the room.
+func playOut(ctx context.Context, p Plan) (dir string, err error) {
+	cast, err := newCast(p.Scenario)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", ErrNotStarted, err)
+	}
+	r := &run{plan: p, start: time.Now(), cast: cast, sent: map[uint32][]uint64{}}
+	err = r.play(ctx)
+	return r.dir, err
 }
 
 // play does everything up to the closed ledger. Whatever it started is gone when it returns.
-func (r *run) play(ctx context.Context) (end ledger.End, err error) {
+func (r *run) play(ctx context.Context) (err error) {
 	if err := r.prepare(ctx); err != nil {
-		return end, errors.Join(fmt.Errorf("%w: %w", ErrNotStarted, err), r.cleanup())
+		return errors.Join(fmt.Errorf("%w: %w", ErrNotStarted, err), r.cleanup())
 	}
 	defer func() { err = errors.Join(err, r.cleanup()) }()
 	background, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var helpers sync.WaitGroup
 	defer helpers.Wait()
 	defer cancel()
+	node.ForgetStart()
 	r.serveSink(background, &helpers)
 	env, err := r.targetEnv()
 	if err != nil {
-		return end, err
+		return err
 	}
 	if err := r.target.start(ctx, env); err != nil {
-		return end, r.stopTarget(fmt.Errorf("%w: %w", ErrNotStarted, err))
+		return r.stopTarget(fmt.Errorf("%w: %w", ErrNotStarted, err))
 	}
 	sampler := newSampler(r)
 	helpers.Go(func() { sampler.loop(background) })
 	if r.plan.Watch != nil {
 		helpers.Go(func() { r.plan.Watch(background, r.status) })
 	}
-	end, err = r.loadAndDrain(ctx)
+	end, err := r.loadAndDrain(ctx)
 	r.phase.Store(int32(Judging))
 	err = r.stopTarget(err) // the sink listens until the last worker is gone
 	cancel()
 	helpers.Wait()
 	if err != nil {
-		return end, err
+		return err
 	}
 	sampler.fill(&end)
-	return end, r.closeLedger(end)
+	return r.closeLedger(end)
 }
 
 // prepare makes the directories, the guard, the target's backend and the ledger.
@@ -146,6 +156,7 @@ func (r *run) prepare(ctx context.Context) error {
 	if err := r.openLedger(); err != nil {
 		return err
 	}
+	r.noteServer()
 	return r.wire()
 }
 
@@ -162,16 +173,18 @@ func (r *run) openLedger() (err error) {
 // wire connects sink, generator and timeline.
 func (r *run) wire() error {
 	r.books = newBooks(r.ledger, r.plan.Scenario.Load.Events, expectedSteps(r.plan.Scenario.Steps))
+	r.books.kinds = newKinds(r.plan.Scenario.Pipeline.Lanes)
+	r.noteDivided()
 	r.token = randomID(16)
 	r.sink = sink.New(sink.Config{
-		Token: r.token, Start: r.start, Lookup: r.books.lookup, Record: r.books.Call,
+		Token: r.token, Start: r.start, Lookup: r.books.lookup, Fits: r.books.fits, Record: r.books.Call,
 		Steps: stepNames(r.plan.Scenario.Steps), Rand: rand.New(rand.NewPCG(*r.plan.Seed, 0x5117c)),
 	})
 	steps, err := r.steps()
 	if err != nil {
 		return err
 	}
-	r.timeline = &chaos.Timeline{Steps: steps, Record: r.ledger.Fault, Now: func() time.Duration { return time.Since(r.start) }}
+	r.timeline = &chaos.Timeline{Steps: steps, Timeout: faultWithin, Record: r.ledger.Fault, Now: func() time.Duration { return time.Since(r.start) }}
 	traffic, err := r.traffic()
 	if err != nil {
 		return err

@@ -33,19 +33,3 @@ func verification(p *provider.Provider, secret string) string {
 	}
 	return secret
 }
-
-// SecretVariable is the environment variable in which a target finds a provider's current secret, or the public key where the provider signs with a private
-// one. While secrets are being replaced, those before it are still active: they stand in the variable of the same name with _PREVIOUS behind it, one a line.
-func SecretVariable(provider string) string {
-	return "FLOODPROOF_SECRET_" + strings.ToUpper(strings.ReplaceAll(provider, "-", "_"))
-}
-
-// previousSuffix is behind the name of the variable that holds the secrets before the current one.
-const previousSuffix = "_PREVIOUS"
-
-// ProvidersVariable is the environment variable in which a target finds the scenario's own providers: an object in JSON with a description for each name
-// (reference.CustomScheme). It is not set where the scenario has none.
-const ProvidersVariable = "FLOODPROOF_PROVIDERS"
-
-// SinkVariable is the environment variable in which a target finds the sink's base URL.
-const SinkVariable = "FLOODPROOF_SINK"

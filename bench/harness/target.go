@@ -14,6 +14,8 @@ import (
 	"sync"
 	"time"
 
+	"floodproof/bench/backends"
+	"floodproof/bench/node"
 	"floodproof/chaos"
 	"floodproof/reference"
 	"floodproof/reference/queue"
@@ -32,14 +34,14 @@ type referenceTarget struct {
 	dir, logs string
 	// store is the runner's own handle on the queue: for depth, dead letters and holding writes, never for work. It is nil while the disk is without power;
 	// whoever uses it holds using, shared.
-	store Store
+	store backends.Store
 	using sync.RWMutex
 	// promises are what the queue claimed when it was opened first.
 	promises queue.Claims
 	// broker is the queue's server, nil if it is embedded. namespace keeps the run's queue apart from others on it.
 	broker    *broker
 	namespace string
-	options   BackendOptions
+	options   backends.Options
 	// links stand between its parts; set before start.
 	links links
 	files []*os.File
@@ -79,7 +81,7 @@ func (t *referenceTarget) openStore(ctx context.Context) (err error) {
 	if t.broker, err = openBroker(ctx, t.plan, t.fleet.guard, t.dir, filepath.Join(t.logs, "broker.log")); err != nil {
 		return err
 	}
-	o := BackendOptions{Dir: t.dir, Namespace: t.namespace, Lease: t.plan.Scenario.Pipeline.Lease}
+	o := backends.Options{Dir: t.dir, Namespace: t.namespace, Lease: t.plan.Scenario.Pipeline.Lease}
 	if t.broker != nil {
 		o.Address = t.broker.address
 		if t.broker.server != nil {
@@ -87,24 +89,19 @@ func (t *referenceTarget) openStore(ctx context.Context) (err error) {
 		}
 	}
 	t.options = o
-	if t.store, err = OpenBackend(ctx, t.plan.Backend, o); err != nil {
+	if b, err := backends.Named(t.plan.Backend); err == nil {
+		t.fleet.local = b.Local
+	}
+	if t.store, err = backends.Open(ctx, t.plan.Backend, o); err != nil {
 		return err
 	}
 	t.promises = t.store.Claims()
 	return nil
 }
 
-// onDisk are the processes that use the queue's disk: its server, or with an embedded queue everything.
-func (t *referenceTarget) onDisk() []chaos.Process {
-	if t.fleet.broker != nil {
-		return []chaos.Process{t.fleet.broker}
-	}
-	return append(t.fleet.Processes("receiver"), t.fleet.Processes("worker")...)
-}
-
-// letGo gives back the runner's own handle on an embedded queue, and waits for those who use it; openAgain takes it anew.
+// letGo gives back the runner's own handle on a queue with files of its own, and waits for those who use it; openAgain takes it anew.
 func (t *referenceTarget) letGo(ctx context.Context) error {
-	if t.broker != nil {
+	if t.broker != nil && !t.fleet.local {
 		return nil
 	}
 	t.using.Lock()
@@ -118,13 +115,13 @@ func (t *referenceTarget) letGo(ctx context.Context) error {
 }
 
 func (t *referenceTarget) openAgain(ctx context.Context) (err error) {
-	if t.broker != nil {
+	if t.broker != nil && !t.fleet.local {
 		return nil
 	}
 	t.using.Lock()
 	defer t.using.Unlock()
 	if t.store == nil {
-		t.store, err = OpenBackend(ctx, t.plan.Backend, t.options)
+		t.store, err = backends.Open(ctx, t.plan.Backend, t.options)
 	}
 	return err
 }
@@ -158,11 +155,8 @@ func (t *referenceTarget) queueEnv(link string) []string {
 	if host := t.links.address(link, ""); host != "" {
 		address = t.broker.through(host)
 	}
-	return []string{AddressVariable + "=" + address}
+	return []string{node.AddressVariable + "=" + address}
 }
-
-// AddressVariable is the environment variable in which a process of the pipeline finds the queue's server.
-const AddressVariable = "FLOODPROOF_QUEUE_ADDRESS"
 
 // url is where a provider's deliveries go, at the address where the receivers are reached.
 func (t *referenceTarget) url(address, provider string) string {
@@ -197,11 +191,11 @@ func (t *referenceTarget) start(ctx context.Context, env []string) error {
 			return err
 		}
 	}
-	return nil
+	return t.fleet.power.settle(ctx)
 }
 
 func (t *referenceTarget) receiverArgs() []string {
-	args := append([]string{"node", "receiver", "--addr", t.port.addr}, rulesOf(t.plan.Scenario.Pipeline).args()...)
+	args := append([]string{"node", "receiver", "--addr", t.port.addr}, rulesOf(t.plan.Scenario.Pipeline).Args()...)
 	return append(args, t.queueArgs()...)
 }
 
@@ -218,7 +212,7 @@ func (t *referenceTarget) workerArgs() []string {
 		}
 		args = append(args, "--steps", strings.Join(list, ","))
 	}
-	args = append(args, rulesOf(p).args()...)
+	args = append(args, rulesOf(p).Args()...)
 	return append(args, t.queueArgs()...)
 }
 
@@ -242,8 +236,12 @@ func (t *referenceTarget) add(role string, i int, env, args []string, extra []*o
 	return nil
 }
 
-// depth is how many jobs the queue holds that are not finished, -1 if nobody knows.
+// depth is how many jobs the queue holds that are not finished, -1 if nobody knows. Nobody knows once the power was cut of a queue that does not claim to survive that: counts that
+// are kept beside the jobs, or by clients that outlived them, tell of jobs that are gone, and it would never be empty again.
 func (t *referenceTarget) depth(ctx context.Context) int64 {
+	if t.fleet.power.wasCut() && t.promises.Durability != queue.DurabilityPower && t.promises.Durability != queue.DurabilityFailover {
+		return -1
+	}
 	t.using.RLock()
 	defer t.using.RUnlock()
 	d, ok := t.store.(queue.Depther)

@@ -72,7 +72,11 @@ func (s *Sink) look(c call) bool {
 }
 
 func (s *Sink) answerAct(w http.ResponseWriter, r *http.Request, c call) {
-	outcome, touched := s.settle(c)
+	slowed, ok := s.takeTime(r, c)
+	if !ok {
+		panic(http.ErrAbortHandler)
+	}
+	outcome, touched := s.settle(c, slowed)
 	if touched != nil {
 		if touched.waits() && touched.Moment == chaos.BeforeEffect && c.key != 0 {
 			defer s.letGo(c.key)
@@ -96,15 +100,23 @@ func (s *Sink) answerAct(w http.ResponseWriter, r *http.Request, c call) {
 }
 
 // settle decides what becomes of a call, takes its effect and records it, all in one step. touched is the misbehaviour that acts on it, or nil.
-func (s *Sink) settle(c call) (outcome ledger.Outcome, touched *placement) {
+// slowed is the one that made it wait before, or nil.
+func (s *Sink) settle(c call, slowed *placement) (outcome ledger.Outcome, touched *placement) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	fault := uint32(ledger.None)
+	if slowed != nil {
+		fault = slowed.Fault
+		delete(s.inFlight, c.key) // held by itself
+	}
 	p := s.locate(c)
 	outcome = s.decide(c, p)
-	fault := uint32(ledger.None)
 	if outcome != ledger.InFlight {
-		if touched = s.choose(outcome == ledger.Took); touched != nil {
+		var passed *placement
+		if touched, passed = s.choose(c, outcome == ledger.Took); touched != nil {
 			fault = touched.Fault
+		} else if passed != nil && slowed == nil {
+			fault = passed.Fault
 		}
 	}
 	if touched != nil && touched.Moment == chaos.BeforeEffect {

@@ -58,6 +58,9 @@ type Config struct {
 	Steps []string
 	// Rand chooses which calls a misbehaviour touches. The sink owns it.
 	Rand *rand.Rand
+	// Fits reports whether an event is of those that a pattern means ([chaos.Misbehaviour].Events). It is called under the sink's lock and must not block. Nil: no event
+	// fits any pattern.
+	Fits func(number uint32, events string) bool
 	// KeysOff ignores idempotency keys, as SMTP would.
 	KeysOff bool
 }

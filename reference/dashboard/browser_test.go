@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"floodproof/reference/dashboard"
+	"floodproof/reference/queue"
 )
 
 var lookAt = flag.String("look", "", "folder into which the browser's tests write what they saw")
@@ -118,7 +119,8 @@ const unreadableTexts = `(() => {
 func TestLooks(t *testing.T) {
 	ctx := browse(t)
 	s := newStore()
-	url, _ := serve(t, dashboard.Config{Queue: s, Workers: workers(), Lanes: []string{"refunds"}, Interval: 50 * time.Millisecond})
+	limits := map[string]queue.Limit{"": {Name: "all", Rate: 40, Burst: 1}, "refunds": {Name: "all", Rate: 40, Burst: 1}, "orders": {Name: "orders", Rate: 1.5, Burst: 10}}
+	url, _ := serve(t, dashboard.Config{Queue: s, Workers: workers(), Lanes: []string{"refunds"}, Limits: limits, Interval: 50 * time.Millisecond})
 	event := eventLinks((&visitor{t: t, handler: newDashboard(t, dashboard.Config{Queue: s})}).page("/letters"))[0]
 	backgrounds := map[string]string{}
 	for _, view := range []struct {

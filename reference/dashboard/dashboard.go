@@ -18,48 +18,11 @@ import (
 	"floodproof/reference/queue"
 )
 
-// Queue is what a dashboard must be able to ask. What else it offers depends on what the queue is besides: a [Redriver], a [Dropper], a [Historian].
+// Queue is what a dashboard must be able to ask. What else it offers depends on what the queue is besides: a [queue.Redriver], a [queue.Dropper], a
+// [queue.Historian].
 type Queue interface {
 	queue.Depther
 	queue.DeadLister
-}
-
-// Redriver is a queue that can make a dead letter due again (optional).
-type Redriver interface {
-	Redrive(ctx context.Context, provider, eventID string) error
-}
-
-// Dropper is a queue that can forget a dead letter (optional).
-type Dropper interface {
-	Drop(ctx context.Context, provider, eventID string) error
-}
-
-// Historian is a queue that knows what became of each event (optional).
-type Historian interface {
-	// Event looks one up. ErrUnknownEvent: there is none.
-	Event(ctx context.Context, provider, eventID string) (Event, error)
-}
-
-// ErrUnknownEvent is a Historian's answer for an event that it never saw.
-var ErrUnknownEvent = errors.New("unknown event")
-
-// Event is the history of one event.
-type Event struct {
-	queue.Job
-	// State is pending, processing, done or failed, and Since when that began or, for a pending one, when it is due.
-	State string
-	Since time.Time
-	// Leases is how often somebody worked on it; Attempts are those that ended without success, oldest first.
-	Leases   int
-	Attempts []Attempt
-}
-
-// Attempt is how one lease of an event ended without success.
-type Attempt struct {
-	// Number counts leases from 1; 0 is an event that was dead on arrival.
-	Number int
-	At     time.Time
-	Reason string
 }
 
 // Worker is one worker of this process.
@@ -84,6 +47,8 @@ type Config struct {
 	Workers []Worker
 	// Lanes are shown even while they never had a job; the default one always is.
 	Lanes []string
+	// Limits are the rates that lanes keep to, by lane, "" the default one. Those of the same name are shared. Without any there is nothing about them on the page.
+	Limits map[string]queue.Limit
 	// Password is asked for on every request; "" on none, and then only this machine is served.
 	Password reference.Secret
 	// Hosts are the names, without port, under which browsers may reach the dashboard, besides localhost and plain addresses.
@@ -147,6 +112,7 @@ func (d *Dashboard) routes() http.Handler {
 	mux.HandleFunc("POST /letters/retry", d.serveRetry)
 	mux.HandleFunc("POST /letters/drop", d.serveDrop)
 	mux.HandleFunc("GET /event", d.serveEvent)
+	mux.HandleFunc("GET /hand", d.serveHand)
 	mux.HandleFunc("GET /style.css", asset("style.css", "text/css; charset=utf-8"))
 	mux.HandleFunc("GET /live.js", asset("live.js", "text/javascript; charset=utf-8"))
 	if d.cfg.Metrics != nil {

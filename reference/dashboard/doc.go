@@ -1,5 +1,6 @@
 // Package dashboard shows a pipeline to the people who look after it, in a browser: what waits in each lane, what the workers do, which events were given up and why,
-// and the whole history of one event. It gives dead letters back, one or all.
+// what is in hand and for how long, and the whole
+// history of one event. It gives dead letters back or drops them: one, all, those of a reason, or those of a time.
 //
 // The pages are made on the server, need nothing from elsewhere, and work without scripts; a small one keeps the numbers of the overview up to date from a
 // stream of server-sent events.

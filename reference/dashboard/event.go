@@ -10,6 +10,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"floodproof/reference/queue"
 )
 
 // find is the page that asks for an event.
@@ -42,7 +44,7 @@ type moment struct{ At, What, Why string }
 const maxShown = 256 << 10
 
 func (d *Dashboard) serveEvent(w http.ResponseWriter, r *http.Request) {
-	historian, ok := d.cfg.Queue.(Historian)
+	historian, ok := d.cfg.Queue.(queue.Historian)
 	if !ok {
 		d.refuse(w, r, http.StatusNotImplemented, "This queue does not know what became of an event.")
 		return
@@ -62,7 +64,7 @@ func (d *Dashboard) serveEvent(w http.ResponseWriter, r *http.Request) {
 	}
 	e, err := historian.Event(r.Context(), provider, id)
 	switch {
-	case errors.Is(err, ErrUnknownEvent):
+	case errors.Is(err, queue.ErrUnknownEvent):
 		page.Provider, page.ID, page.Text, page.Status = provider, id, "No event of this provider has this id here.", http.StatusNotFound
 		d.render(w, r, "find", page)
 		return
@@ -78,10 +80,10 @@ func (d *Dashboard) serveEvent(w http.ResponseWriter, r *http.Request) {
 	d.render(w, r, "event", newEventPage(e, shown))
 }
 
-func newEventPage(e Event, shown bool) *eventPage {
+func newEventPage(e queue.Event, shown bool) *eventPage {
 	p := &eventPage{
-		frame: frame{Title: "Event " + plain(e.EventID)}, Key: eventKey(e.Provider, e.EventID), State: e.State, Tone: tones()[e.State],
-		Size: count(int64(len(e.Payload))) + " bytes", Dead: e.State == "failed", Shown: shown,
+		frame: frame{Title: "Event " + plain(e.EventID)}, Key: eventKey(e.Provider, e.EventID), State: string(e.State), Tone: tones()[e.State],
+		Size: count(int64(len(e.Payload))) + " bytes", Dead: e.State == queue.StateFailed, Shown: shown,
 		Facts: []fact{
 			{"provider", e.Provider}, {"id", e.EventID}, {"type", e.Type}, {"lane", laneName(e.Lane)}, {"resource", e.Resource},
 			{"version", strconv.FormatInt(e.Version, 10)}, {"delivery", e.DeliveryID}, {"received", stamp(e.ReceivedAt)}, {"leases", count(int64(e.Leases))},
@@ -94,29 +96,38 @@ func newEventPage(e Event, shown bool) *eventPage {
 	return p
 }
 
-func tones() map[string]string {
-	return map[string]string{"done": "good", "failed": "bad", "processing": "busy"}
+func tones() map[queue.State]string {
+	return map[queue.State]string{queue.StateDone: "good", queue.StateFailed: "bad", queue.StateProcessing: "busy"}
 }
 
 // history is what is known to have happened, oldest first, and what is next.
-func history(e Event) []moment {
+func history(e queue.Event) []moment {
 	all := []moment{{stamp(e.ReceivedAt), "received", ""}}
+	acts := e.Acts
 	for _, a := range e.Attempts {
+		for len(acts) > 0 && acts[0].At.Before(a.At) {
+			all, acts = append(all, newAct(acts[0])), acts[1:]
+		}
 		what := fmt.Sprintf("attempt %d failed", a.Number)
 		if a.Number == 0 {
 			what = "refused on arrival"
 		}
 		all = append(all, moment{stamp(a.At), what, a.Reason})
 	}
+	for _, a := range acts {
+		all = append(all, newAct(a))
+	}
 	since := stamp(e.Since)
 	switch e.State {
-	case "done":
+	case queue.StateDone:
 		return append(all, moment{since, "done", ""})
-	case "failed":
+	case queue.StateFailed:
 		return append(all, moment{since, "dead letter", ""})
-	case "processing":
-		return append(all, moment{since, fmt.Sprintf("lease %d ends", e.Leases), "a worker has it"})
-	case "pending":
+	case queue.StateProcessing:
+		return append(all, moment{since, fmt.Sprintf("attempt %d began", e.Leases), leaseEnds(e.Deadline)})
+	case queue.StateDropped:
+		return all // which the last act says
+	case queue.StatePending:
 		why := "it waits for a worker"
 		if wait := time.Until(e.Since); wait > 0 {
 			why = "it waits " + age(wait)
@@ -124,6 +135,23 @@ func history(e Event) []moment {
 		return append(all, moment{since, "due", why})
 	}
 	return all
+}
+
+// newAct is what somebody did with an event.
+func newAct(a queue.Act) moment {
+	if a.What == queue.ActDrop {
+		return moment{stamp(a.At), a.What, "by hand"}
+	}
+	return moment{stamp(a.At), a.What, "by hand; attempts start at zero again"}
+}
+
+// leaseEnds says of a lease that it is in force, or that it lapsed.
+func leaseEnds(deadline time.Time) string {
+	left := time.Until(deadline)
+	if left <= 0 {
+		return "its lease lapsed " + age(-left) + " ago: it comes again by itself"
+	}
+	return "a worker has it; its lease ends in " + age(left) + " if it is not prolonged"
 }
 
 // payload is a payload as text, as it came where it is text, else as a dump.

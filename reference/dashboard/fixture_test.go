@@ -27,6 +27,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type store struct {
 	mu      sync.Mutex
 	letters []queue.DeadLetter
+	events  []queue.Event
 	redrive []string
 	dropped []string
 	fail    error
@@ -72,15 +73,31 @@ func (s *store) Drop(_ context.Context, provider, id string) error {
 	return s.take(provider, id, &s.dropped)
 }
 
-func (s *store) Event(_ context.Context, provider, id string) (dashboard.Event, error) {
+func (s *store) Event(_ context.Context, provider, id string) (queue.Event, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, l := range s.letters {
 		if l.Provider == provider && l.EventID == id {
-			return dashboard.Event{Job: l.Job, State: "failed", Since: l.At, Leases: l.Attempts, Attempts: []dashboard.Attempt{{Number: 1, At: l.At, Reason: l.Reason}}}, nil
+			return queue.Event{Job: l.Job, State: queue.StateFailed, Since: l.At, Leases: l.Attempts, Attempts: []queue.Attempt{{Number: 1, At: l.At, Reason: l.Reason}}}, nil
 		}
 	}
-	return dashboard.Event{}, dashboard.ErrUnknownEvent
+	return queue.Event{}, queue.ErrUnknownEvent
+}
+
+// Events lists the letters, and one event that a worker has.
+func (s *store) Events(_ context.Context, f queue.EventFilter, fn func(queue.Event) error) error {
+	s.mu.Lock()
+	events := slices.Clone(s.events)
+	s.mu.Unlock()
+	for _, e := range events {
+		if f.State != "" && f.State != e.State {
+			continue
+		}
+		if err := fn(e); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // redriven are the events that were given back, in order of their names.

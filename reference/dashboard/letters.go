@@ -36,8 +36,10 @@ type letters struct {
 	Total, Matching string
 	// More: there are so many that not all were looked at.
 	More bool
-	// Reason is the one that is chosen, "" all of them.
+	// Reason is the one that is chosen, "" all of them; Since and Until are times of the form lettersTime, "" without a bound. Chosen says that anything of it is.
 	Reason, ReasonText string
+	Since, Until       string
+	Chosen             bool
 	Reasons            []reasonGroup
 	Letters            []letter
 	From, To           string
@@ -54,6 +56,58 @@ type reasonGroup struct {
 // letter is one dead letter.
 type letter struct {
 	Key, Provider, ID, Type, Lane, Reason, Attempts, At, Link string
+}
+
+// choice are the letters that a page or a form is about.
+type choice struct {
+	reason       string // its key, "" for all
+	since, until time.Time
+}
+
+// lettersTime is how times stand in addresses and forms, as browsers write them: in UTC here.
+const lettersTime = "2006-01-02T15:04"
+
+// parseChoice reads the choice of an address or a form.
+func parseChoice(values url.Values) (choice, error) {
+	c := choice{reason: values.Get("reason")}
+	for name, into := range map[string]*time.Time{"since": &c.since, "until": &c.until} {
+		text := values.Get(name)
+		if text == "" {
+			continue
+		}
+		t, err := time.Parse(lettersTime, text)
+		if err != nil {
+			return choice{}, err
+		}
+		*into = t
+	}
+	return c, nil
+}
+
+// any reports whether it leaves something out.
+func (c choice) any() bool { return c != choice{} }
+
+// inTime reports whether a letter was given up within the bounds, fits whether it has the reason too.
+func (c choice) inTime(l queue.DeadLetter) bool {
+	return (c.since.IsZero() || !l.At.Before(c.since)) && (c.until.IsZero() || l.At.Before(c.until))
+}
+
+func (c choice) fits(l queue.DeadLetter) bool {
+	return c.inTime(l) && (c.reason == "" || c.reason == reasonKey(l.Reason))
+}
+
+// values is the reverse of parseChoice.
+func (c choice) values() url.Values {
+	values := url.Values{}
+	if c.reason != "" {
+		values.Set("reason", c.reason)
+	}
+	for name, t := range map[string]time.Time{"since": c.since, "until": c.until} {
+		if !t.IsZero() {
+			values.Set(name, t.Format(lettersTime))
+		}
+	}
+	return values
 }
 
 // reasonKey is a reason as one word. It is shortened: a collision would only show two reasons as one.
@@ -89,17 +143,26 @@ func (d *Dashboard) serveLetters(w http.ResponseWriter, r *http.Request) {
 		d.refuse(w, r, http.StatusBadRequest, "The page number is not one.")
 		return
 	}
-	page := &letters{frame: frame{Title: "Dead letters"}, Reason: query.Get("reason"), Outcome: outcome(query)}
+	chosen, err := parseChoice(query)
+	if err != nil {
+		d.refuse(w, r, http.StatusBadRequest, "The time is not one: write it as 2026-11-30T06:00.")
+		return
+	}
+	page := &letters{frame: frame{Title: "Dead letters"}, Reason: chosen.reason, Chosen: chosen.any(), Outcome: outcome(query)}
+	page.Since, page.Until = chosen.values().Get("since"), chosen.values().Get("until")
 	groups := map[string]*reasonGroup{}
 	total, matching := 0, 0
 	all, err := d.walk(r.Context(), maxScanned, func(l queue.DeadLetter) {
+		total++
+		if !chosen.inTime(l) {
+			return
+		}
 		key := reasonKey(l.Reason)
 		if groups[key] == nil {
-			groups[key] = &reasonGroup{Key: key, Text: l.Reason, Link: lettersLink(key, 0)}
+			groups[key] = &reasonGroup{Key: key, Text: l.Reason, Link: lettersLink(choice{key, chosen.since, chosen.until}, 0)}
 		}
 		groups[key].n++
-		total++
-		if page.Reason != "" && page.Reason != key {
+		if chosen.reason != "" && chosen.reason != key {
 			return
 		}
 		if matching >= from && len(page.Letters) < pageLetters {
@@ -116,7 +179,7 @@ func (d *Dashboard) serveLetters(w http.ResponseWriter, r *http.Request) {
 	page.Total, page.Matching = count(int64(total)), count(int64(matching))
 	page.From, page.To = count(int64(from+1)), count(int64(from+len(page.Letters)))
 	page.group(groups)
-	page.turn(from, matching)
+	page.turn(chosen, from, matching)
 	d.render(w, r, "letters", page)
 }
 
@@ -135,20 +198,17 @@ func (p *letters) group(groups map[string]*reasonGroup) {
 }
 
 // turn makes the links to the pages before and behind.
-func (p *letters) turn(from, matching int) {
+func (p *letters) turn(c choice, from, matching int) {
 	if from > 0 {
-		p.Older = lettersLink(p.Reason, max(0, from-pageLetters))
+		p.Older = lettersLink(c, max(0, from-pageLetters))
 	}
 	if from+pageLetters < matching {
-		p.Newer = lettersLink(p.Reason, from+pageLetters)
+		p.Newer = lettersLink(c, from+pageLetters)
 	}
 }
 
-func lettersLink(reason string, from int) string {
-	query := url.Values{}
-	if reason != "" {
-		query.Set("reason", reason)
-	}
+func lettersLink(c choice, from int) string {
+	query := c.values()
 	if from > 0 {
 		query.Set("from", strconv.Itoa(from))
 	}
@@ -173,7 +233,7 @@ type action struct {
 }
 
 func (d *Dashboard) serveRetry(w http.ResponseWriter, r *http.Request) {
-	q, ok := d.cfg.Queue.(Redriver)
+	q, ok := d.cfg.Queue.(queue.Redriver)
 	if !ok {
 		d.refuse(w, r, http.StatusNotImplemented, "This queue cannot give dead letters back.")
 		return
@@ -182,7 +242,7 @@ func (d *Dashboard) serveRetry(w http.ResponseWriter, r *http.Request) {
 }
 
 func (d *Dashboard) serveDrop(w http.ResponseWriter, r *http.Request) {
-	q, ok := d.cfg.Queue.(Dropper)
+	q, ok := d.cfg.Queue.(queue.Dropper)
 	if !ok {
 		d.refuse(w, r, http.StatusNotImplemented, "This queue cannot drop dead letters.")
 		return
@@ -195,15 +255,16 @@ type event struct{ provider, id string }
 
 // act does it for the letters that the form names: one by its key, those of a reason, or all. Letters that come meanwhile are not touched: somebody pressed the button who did not see them.
 func (d *Dashboard) act(w http.ResponseWriter, r *http.Request, a action) {
-	start, reason := time.Now(), r.PostForm.Get("reason")
+	start := time.Now()
+	which, err := parseChoice(r.PostForm)
 	var chosen []event
 	if provider, id, ok := parseEventKey(r.PostForm.Get("key")); ok {
 		chosen = []event{{provider, id}}
-	} else if r.PostForm.Get("all") == "" && reason == "" {
+	} else if err != nil || r.PostForm.Get("all") == "" && !which.any() {
 		d.refuse(w, r, http.StatusBadRequest, "The form says neither which dead letter nor all of them.")
 		return
 	} else if _, err := d.walk(r.Context(), maxScanned, func(l queue.DeadLetter) {
-		if l.At.Before(start) && (reason == "" || reason == reasonKey(l.Reason)) {
+		if l.At.Before(start) && which.fits(l) {
 			chosen = append(chosen, event{l.Provider, l.EventID})
 		}
 	}); err != nil {
@@ -212,7 +273,7 @@ func (d *Dashboard) act(w http.ResponseWriter, r *http.Request, a action) {
 		return
 	}
 	done, failed := d.actOn(r.Context(), a, chosen)
-	d.log.InfoContext(r.Context(), "dead letters "+a.verb, "chosen", len(chosen), "done", done, "failed", failed, "reason", reason, "remote", r.RemoteAddr)
+	d.log.InfoContext(r.Context(), "dead letters "+a.verb, "chosen", len(chosen), "done", done, "failed", failed, "reason", which.reason, "remote", r.RemoteAddr)
 	query := url.Values{a.verb: {strconv.Itoa(done)}, "failed": {strconv.Itoa(failed)}, "left": {strconv.Itoa(len(chosen) - done - failed)}}
 	http.Redirect(w, r, "/letters?"+query.Encode(), http.StatusSeeOther)
 }

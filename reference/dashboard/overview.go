@@ -52,7 +52,7 @@ func (d *Dashboard) overview() *overview {
 	for i, lane := range last.lanes {
 		name := laneName(lane.Lane)
 		_, _ = fmt.Fprintf(shape, "%q", name) // A hash never returns an error.
-		o.Lanes = append(o.Lanes, row{name, laneCells(i, lane, rate(doneIn(first, lane.Lane), lane.Done, seconds))})
+		o.Lanes = append(o.Lanes, row{name, d.laneCells(i, lane, rate(doneIn(first, lane.Lane), lane.Done+lane.Expired, seconds))})
 	}
 	for i, worker := range d.cfg.Workers {
 		if i < len(last.counts) {
@@ -69,30 +69,50 @@ func tiles(first, last sample, seconds float64) []cell {
 	var sum, before queue.LaneDepth
 	for _, lane := range last.lanes {
 		sum.Waiting, sum.Leased, sum.Dead, sum.Done = sum.Waiting+lane.Waiting, sum.Leased+lane.Leased, sum.Dead+lane.Dead, sum.Done+lane.Done
+		sum.Expired += lane.Expired
 		sum.Oldest = max(sum.Oldest, lane.Oldest)
 	}
 	for _, lane := range first.lanes {
-		before.Done += lane.Done
+		before.Done += lane.Done + lane.Expired
 	}
 	return []cell{
 		{"all/waiting", "waiting", count(sum.Waiting), ""},
 		{"all/oldest", "oldest waits", age(sum.Oldest), lateness(sum.Oldest)},
 		{"all/leased", "in flight", count(sum.Leased), ""},
-		{"all/rate", "done a second", rate(before.Done, sum.Done, seconds), ""},
+		{"all/rate", "done a second", rate(before.Done, sum.Done+sum.Expired, seconds), ""},
 		{"all/dead", "dead letters", count(sum.Dead), badIf(sum.Dead > 0)},
 	}
 }
 
-func laneCells(i int, lane queue.LaneDepth, done string) []cell {
+func (d *Dashboard) laneCells(i int, lane queue.LaneDepth, done string) []cell {
 	key := func(name string) string { return fmt.Sprintf("lane/%d/%s", i, name) }
-	return []cell{
+	cells := []cell{
 		{key("waiting"), "waiting", count(lane.Waiting), ""},
 		{key("oldest"), "oldest waits", age(lane.Oldest), lateness(lane.Oldest)},
 		{key("leased"), "in flight", count(lane.Leased), ""},
+		{key("held"), "longest in hand", age(lane.Held), stuck(lane.Held)},
 		{key("rate"), "done a second", done, ""},
 		{key("done"), "done", count(lane.Done), ""},
 		{key("dead"), "dead", count(lane.Dead), badIf(lane.Dead > 0)},
 	}
+	if len(d.cfg.Limits) > 0 {
+		cells = append(cells, cell{key("limit"), "calls at most", d.limitText(lane.Lane), ""})
+	}
+	return cells
+}
+
+// limitText is the rate that a lane keeps to.
+func (d *Dashboard) limitText(lane string) string {
+	limit, ok := d.cfg.Limits[lane]
+	if !ok {
+		return "–"
+	}
+	for other, l := range d.cfg.Limits {
+		if other != lane && l.Name == limit.Name {
+			return limit.String() + ", shared"
+		}
+	}
+	return limit.String()
 }
 
 func workerCells(i int, c reference.WorkerCounts, done string) []cell {
@@ -114,7 +134,7 @@ func workerCells(i int, c reference.WorkerCounts, done string) []cell {
 func doneIn(s sample, lane string) int64 {
 	for _, l := range s.lanes {
 		if l.Lane == lane {
-			return l.Done
+			return l.Done + l.Expired // what retention deletes was done too
 		}
 	}
 	return 0
@@ -137,6 +157,20 @@ const (
 	warnAfter = 10 * time.Second
 	badAfter  = time.Minute
 )
+
+// stuckAfter is from when on a job in hand is shown as a warning, and four times that as trouble: most handlers end within seconds, and a lease that is prolonged
+// again and again hides one that never does.
+const stuckAfter = 5 * time.Minute
+
+func stuck(held time.Duration) string {
+	switch {
+	case held >= 4*stuckAfter:
+		return "bad"
+	case held >= stuckAfter:
+		return "warn"
+	}
+	return ""
+}
 
 func lateness(oldest time.Duration) string {
 	switch {

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -109,6 +110,17 @@ func TestRetry(t *testing.T) {
 		}, []string{"stripe evt_1", "stripe evt_2"}},
 		{"all", func(*testing.T, *visitor) url.Values { return url.Values{"all": {"yes"}} },
 			[]string{"stripe " + hostileID, "stripe evt_1", "stripe evt_2", "stripe " + turnedID}},
+		{"by time", func(*testing.T, *visitor) url.Values {
+			return url.Values{"since": {"2026-11-30T09:02"}, "until": {"2026-11-30T09:04"}}
+		}, []string{"stripe " + hostileID, "stripe evt_2"}},
+		{"by time, as the page's own form says", func(t *testing.T, v *visitor) url.Values {
+			page := v.page("/letters?until=2026-11-30T09:02&since=")
+			form := url.Values{}
+			for _, field := range regexp.MustCompile(`type="hidden" name="(reason|since|until|all)" value="([^"]*)"`).FindAllStringSubmatch(page, -1) {
+				form.Set(field[1], field[2])
+			}
+			return form
+		}, []string{"stripe evt_1"}},
 		{"of a reason that none has", func(*testing.T, *visitor) url.Values { return url.Values{"reason": {"0123456789abcdef"}} }, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -156,13 +168,15 @@ func TestDrop(t *testing.T) {
 func TestBareQueue(t *testing.T) {
 	v := &visitor{t: t, handler: newDashboard(t, dashboard.Config{Queue: bare{newStore()}})}
 	page := v.page("/letters")
-	for _, never := range []string{"<button", "/event", "/metrics"} {
+	for _, never := range []string{`method="post"`, "/event", "/metrics", "/hand"} {
 		if strings.Contains(page, never) {
 			t.Errorf("the page offers %s", never)
 		}
 	}
-	if got := v.do(http.MethodGet, "/event?provider=stripe&id=evt_1", nil).StatusCode; got != http.StatusNotImplemented {
-		t.Errorf("event: got status %d, want 501", got)
+	for _, target := range []string{"/event?provider=stripe&id=evt_1", "/hand"} {
+		if got := v.do(http.MethodGet, target, nil).StatusCode; got != http.StatusNotImplemented {
+			t.Errorf("%s: got status %d, want 501", target, got)
+		}
 	}
 }
 
@@ -203,5 +217,31 @@ func TestQueueDown(t *testing.T) {
 	token := tokenIn(t, func() string { s.fail = nil; page := v.page("/letters"); s.fail = errors.New("no disk"); return page }())
 	if got := v.do(http.MethodPost, "/letters/retry", url.Values{"token": {token}, "all": {"yes"}}).StatusCode; got != http.StatusBadGateway {
 		t.Errorf("retry: got status %d, want 502", got)
+	}
+}
+
+// TestLimits: the rates of lanes are shown where there are some, and which of them share one; without any there is no column for them.
+func TestLimits(t *testing.T) {
+	limits := map[string]queue.Limit{
+		"": {Name: "all lanes", Rate: 40, Burst: 1}, "refunds": {Name: "all lanes", Rate: 40, Burst: 1}, "mail": {Name: "lane mail", Rate: 0.5, Burst: 5},
+	}
+	url, _ := serve(t, dashboard.Config{Queue: newStore(), Lanes: []string{"mail", "refunds"}, Limits: limits, Interval: time.Millisecond})
+	news, err := follow(t, t.Context(), url)()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for i, lane := range []string{"", "mail", "orders", "refunds"} { // by name
+		got[lane] = news.Cells[fmt.Sprintf("lane/%d/limit", i)][0]
+	}
+	if diff := cmp.Diff(map[string]string{"": "40/s, shared", "mail": "30/min, 5 at once", "orders": "–", "refunds": "40/s, shared"}, got); diff != "" {
+		t.Errorf("limits (-want +got):\n%s", diff)
+	}
+	url, _ = serve(t, dashboard.Config{Queue: newStore(), Interval: time.Millisecond})
+	if news, err = follow(t, t.Context(), url)(); err != nil {
+		t.Fatal(err)
+	}
+	if _, there := news.Cells["lane/0/limit"]; there {
+		t.Error("there is a column of limits, and no limit")
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"floodproof/reference/queue"
 )
 
 // frame is what all pages have.
@@ -17,8 +19,8 @@ type frame struct {
 	// Status is that of the answer, 0 for 200.
 	Status int
 	Title  string
-	// Metrics, History, Retry and Drop: what this dashboard can do.
-	Metrics, History, Retry, Drop bool
+	// Metrics, History, Listing, Retry and Drop: what this dashboard can do.
+	Metrics, History, Listing, Retry, Drop bool
 	// Token goes into the forms.
 	Token string
 	// Now is when the page was made.
@@ -34,9 +36,10 @@ func (f *frame) base() *frame { return f }
 func (d *Dashboard) render(w http.ResponseWriter, r *http.Request, name string, page framed) {
 	f := page.base()
 	f.Metrics = d.cfg.Metrics != nil
-	_, f.History = d.cfg.Queue.(Historian)
-	_, f.Retry = d.cfg.Queue.(Redriver)
-	_, f.Drop = d.cfg.Queue.(Dropper)
+	_, f.History = d.cfg.Queue.(queue.Historian)
+	f.Listing = f.History
+	_, f.Retry = d.cfg.Queue.(queue.Redriver)
+	_, f.Drop = d.cfg.Queue.(queue.Dropper)
 	f.Token = d.guard.token(w, r)
 	f.Now = stamp(time.Now())
 	var text bytes.Buffer

@@ -1,0 +1,54 @@
+package bench
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"testing"
+
+	"floodproof/chaos/cutfs"
+	"floodproof/reports/verdict"
+)
+
+// TestUnsynced cuts the power of a queue's machine. JetStream acknowledges by default what it has not synced, and syncs every two minutes
+// (https://github.com/nats-io/nats-server/issues/7564): with that setting, which the queue does not claim to survive, what was acknowledged must be seen to be lost, or the cut cuts
+// nothing; with ours nothing may be.
+func TestUnsynced(t *testing.T) {
+	if testing.Short() {
+		t.Skip("each run takes a minute")
+	}
+	if err := cutfs.Available(); err != nil {
+		if os.Getenv("FLOODPROOF_REQUIRE") != "" {
+			t.Fatal(err)
+		}
+		t.Skipf("SKIPPED: %v", err)
+	}
+	for backend, want := range map[string]verdict.Outcome{"nats": verdict.Pass, "nats@default-sync": verdict.Fail} {
+		t.Run(backend, func(t *testing.T) {
+			t.Parallel() // what they measure is not judged
+			var stdout, stderr bytes.Buffer
+			cmd := exec.CommandContext(t.Context(), "floodproof", "run", "--json", "--out", t.TempDir(), "--backend", backend, "power")
+			cmd.Stdout, cmd.Stderr = &stdout, &stderr
+			err := cmd.Run()
+			var v verdict.Verdict
+			if bad := json.Unmarshal(stdout.Bytes(), &v); bad != nil {
+				t.Fatalf("no verdict: %v, %v\n%s", err, bad, stderr.String())
+			}
+			for _, f := range v.Faults {
+				if f.Fault == "disk.power-cut" && f.Status != "done" {
+					t.Errorf("the cut at %v s is %s", f.AtS, f.Status)
+				}
+			}
+			for _, f := range v.Findings {
+				if f.Invariant == "no-loss" && f.Outcome != want {
+					t.Errorf("%s with %s: no-loss is %v (%s), want %v", v.Scenario, backend, f.Outcome, f.Observed, want)
+				}
+				if f.Invariant == "no-double-effect" && f.Outcome != verdict.Pass {
+					t.Errorf("%s with %s: no-double-effect is %v: %s", v.Scenario, backend, f.Outcome, f.Observed)
+				}
+			}
+			t.Logf("%s, claimed to survive %s: %d of %d acknowledged events lost", backend, v.Durability, v.Counts.Lost, v.Counts.Acked)
+		})
+	}
+}
