@@ -76,17 +76,25 @@ func (r *run) beginSegment(ctx context.Context, segment int) error {
 }
 
 // endSegment waits until the segment's faults are healed and the backlog is empty, at most for boundaryWait: what one scale did must not be
-// blamed on the next.
+// blamed on the next. What is lost or given up is not waited for: when the queue is known to be empty and the sink has been silent, nothing more can come.
 func (r *run) endSegment(ctx context.Context, segment int) error {
+	begin := time.Now()
 	r.ledger.SegmentMark(ledger.SegmentMark{At: time.Since(r.start), Segment: uint8(segment)})
 	r.plays.Wait()
 	limit := time.NewTimer(boundaryWait)
 	defer limit.Stop()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
+	look := time.NewTicker(drainPoll)
+	defer look.Stop()
 	for r.books.Tally().Pending > 0 {
 		select {
 		case <-tick.C:
+		case <-look.C:
+			if time.Since(latest(begin, r.sink.LastCall())) >= linger && r.target.depth(ctx) == 0 {
+				r.note("segment %q ended with nothing queued, no call for %s, and %d events without an effect", r.segmentName(segment), linger, r.books.Tally().Pending)
+				return nil
+			}
 		case <-limit.C:
 			r.note("segment %q ended with a backlog of %d events after %s", r.segmentName(segment), r.books.Tally().Pending, boundaryWait)
 			return nil
