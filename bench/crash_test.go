@@ -46,6 +46,7 @@ func TestCrashPoints(t *testing.T) {
 	if testing.Short() {
 		t.Skip("each run takes some twenty seconds")
 	}
+	t.Parallel()
 	tests := []struct {
 		// mutant is one of mutants; "" is the pipeline as it is.
 		mutant string

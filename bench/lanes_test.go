@@ -42,6 +42,9 @@ func TestLaneMutants(t *testing.T) {
 		t.Skip("each mutant takes a run of some thirty seconds")
 	}
 	for name, m := range laneMutants() {
-		t.Run(name, func(t *testing.T) { mustBeCaught(t, name, m) })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			mustBeCaught(t, name, m)
+		})
 	}
 }

@@ -133,6 +133,7 @@ func TestMutants(t *testing.T) {
 	if testing.Short() {
 		t.Skip("each mutant takes a run of some twenty seconds")
 	}
+	t.Parallel()
 	for name, m := range mutants() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // they mostly wait, and what they measure is not judged

@@ -24,6 +24,7 @@ func TestUnsynced(t *testing.T) {
 		}
 		t.Skipf("SKIPPED: %v", err)
 	}
+	t.Parallel()
 	for backend, want := range map[string]verdict.Outcome{"nats": verdict.Pass, "nats@default-sync": verdict.Fail} {
 		t.Run(backend, func(t *testing.T) {
 			t.Parallel() // what they measure is not judged

@@ -13,8 +13,8 @@ import (
 	"floodproof/reference/queue/server"
 )
 
-// TestBrokerKilled: nothing is lost or doubled by a broker that is killed under load, also of what was acknowledged in a queue that was made just before; and while it is away, Depth says so.
-func TestBrokerKilled(t *testing.T) {
+// TestRabbitMQKilled: nothing is lost or doubled by a broker that is killed under load, also of what was acknowledged in a queue that was made just before; and while it is away, Depth says so.
+func TestRabbitMQKilled(t *testing.T) {
 	if os.Getenv(server.RabbitMQ().Variable) != "" {
 		t.Skip("SKIPPED: the broker is the user's own, and not killed")
 	}
