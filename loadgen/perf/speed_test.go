@@ -18,7 +18,7 @@ type side struct {
 func sides() [2]side { return [2]side{{"floodproof", ours}, {"vegeta", vegetas}} }
 
 // BenchmarkClosed lets both send as fast as 64 requests in flight allow, on one processor: the upper bound of what either can do. stripe is a provider with a body
-// of its own for each event, acme one with a body that is nearly all ready.
+// of its own for each event, acme one with a body that is nearly all ready. Raw sockets with the same requests are the limit.
 func BenchmarkClosed(b *testing.B) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	stripe, _ := provider.Find("stripe")
@@ -27,7 +27,13 @@ func BenchmarkClosed(b *testing.B) {
 			s := startServer(b, atOnce, 1)
 			defer s.stop(b)
 			var perSecond, cpu, bytes [2][]float64
+			var limit []float64
 			for range b.N * rounds {
+				f, err := raws(b.Context(), load{from: from, to: s.url, count: 30_000, inFlight: 64})
+				if err != nil {
+					b.Fatal(err)
+				}
+				limit = append(limit, f.perSecond)
 				for i, side := range sides() {
 					f, err := side.run(b.Context(), load{from: from, to: s.url, count: 30_000, inFlight: 64})
 					if err != nil || f.failed > 0 {
@@ -42,6 +48,8 @@ func BenchmarkClosed(b *testing.B) {
 			report(b, "cpu-µs/req", cpu)
 			report(b, "B/req", bytes)
 			b.ReportMetric(median(perSecond[0])/median(perSecond[1]), "x-vegeta")
+			b.ReportMetric(median(limit), "raw-req/s")
+			b.ReportMetric(median(perSecond[0])/median(limit), "x-raw")
 		})
 	}
 }
