@@ -77,6 +77,7 @@ type Queue struct {
 	subjects subjects
 	clock    *clock
 	writer   *writer
+	told     queue.Teller
 
 	mu     sync.Mutex
 	lanes  map[string]*lane
@@ -235,9 +236,13 @@ func (q *Queue) Claims() queue.Claims {
 	return claims
 }
 
+// TellDead implements queue.DeadTeller.
+func (q *Queue) TellDead(fn func(queue.DeadLetter)) { q.told.TellDead(fn) }
+
 var (
 	_ queue.Queue      = (*Queue)(nil)
 	_ queue.Extender   = (*Queue)(nil)
 	_ queue.Depther    = (*Queue)(nil)
 	_ queue.DeadLister = (*Queue)(nil)
+	_ queue.DeadTeller = (*Queue)(nil)
 )

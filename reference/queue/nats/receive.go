@@ -452,6 +452,7 @@ func (q *Queue) bury(ctx context.Context, c *candidate) error {
 	}
 	if !e.lost {
 		q.ack(c.msg)
+		q.told.Tell(queue.DeadLetter{Job: c.job, Reason: end.outcome.Reason(), Attempts: c.after.attempt, At: time.UnixMicro(q.clock.now()).UTC()})
 	}
 	return nil
 }

@@ -288,8 +288,16 @@ func TestDamagedBody(t *testing.T) {
 	if err := q.Exec(t.Context(), `UPDATE $.events SET encoding = 9 WHERE event_id = 'damaged'`); err != nil {
 		t.Fatal(err)
 	}
+	told := make(chan queue.DeadLetter, 10)
+	q.TellDead(func(l queue.DeadLetter) { told <- l })
 	if got := receive(t, q, 2); len(got) != 1 || got[0].EventID != "good" {
 		t.Errorf("got %v, want the good one", got)
+	}
+	if len(told) != 1 {
+		t.Fatalf("told of %d letters, want 1", len(told))
+	}
+	if l := <-told; l.EventID != "damaged" || l.Attempts != 1 || !strings.Contains(l.Reason, "encoding 9") {
+		t.Errorf("told of %+v", l)
 	}
 	if got := letters(t, q); len(got) != 1 || !strings.Contains(got[0].Reason, "encoding 9") {
 		t.Errorf("dead letters: got %v", got)

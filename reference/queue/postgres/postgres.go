@@ -81,6 +81,7 @@ type Queue struct {
 	settles  chan *settleCall
 	receives chan *receiveCall
 	alarm    alarm
+	told     queue.Teller
 	// reader holds the session for depth, listings and repairs, while nobody uses it.
 	reader   chan *session
 	sessions []*session
@@ -198,10 +199,14 @@ func (q *Queue) shutDown() {
 	}
 }
 
+// TellDead implements queue.DeadTeller.
+func (q *Queue) TellDead(fn func(queue.DeadLetter)) { q.told.TellDead(fn) }
+
 var (
 	_ queue.Queue      = (*Queue)(nil)
 	_ queue.Extender   = (*Queue)(nil)
 	_ queue.Depther    = (*Queue)(nil)
 	_ queue.DeadLister = (*Queue)(nil)
 	_ queue.Stepper    = (*Queue)(nil)
+	_ queue.DeadTeller = (*Queue)(nil)
 )

@@ -229,6 +229,7 @@ type claimed struct {
 // of the others.
 func (q *Queue) claim(s *session, l *line, limit int) (got []claimed, err error) {
 	var damaged []*settleCall
+	var letters []queue.DeadLetter
 	err = s.do(func(ctx context.Context, conn *pgx.Conn) error {
 		rows, err := conn.Query(ctx, q.sql.claim, l.name, l.from(), limit, maxClaimBytes, q.opts.Lease.Microseconds())
 		if err != nil {
@@ -246,7 +247,9 @@ func (q *Queue) claim(s *session, l *line, limit int) (got []claimed, err error)
 			next.Lane = l.name
 			restore(receivedAt, &next.Job)
 			if next.Payload, err = decode(encoding, next.Payload); err != nil {
+				next.Payload = nil
 				damaged = append(damaged, &settleCall{lease: next.Lease, verb: verbDead, reason: escape(clip(err.Error()))})
+				letters = append(letters, queue.DeadLetter{Job: next.Job, Reason: clip(err.Error()), Attempts: next.Attempt, At: time.Now().UTC()})
 				return nil
 			}
 			got = append(got, next)
@@ -254,8 +257,14 @@ func (q *Queue) claim(s *session, l *line, limit int) (got []claimed, err error)
 		})
 		return err
 	})
-	if err == nil && len(damaged) > 0 {
-		_, err = q.settle(s, damaged)
+	if err != nil || len(damaged) == 0 {
+		return got, err
+	}
+	held, err := q.settle(s, damaged)
+	for i, c := range damaged {
+		if _, ok := held[c.lease.ID]; ok && err == nil {
+			q.told.Tell(letters[i])
+		}
 	}
 	return got, err
 }
