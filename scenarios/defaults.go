@@ -22,6 +22,8 @@ func Defaults() Scenario {
 			Backoff:     500 * time.Millisecond,
 			MaxBackoff:  30 * time.Second,
 			Attempts:    20,
+			// As long as Stripe itself keeps trying (https://docs.stripe.com/webhooks, read November 2026): longer than any run.
+			GiveUpAfter: 72 * time.Hour,
 		},
 		Drain: Drain{Limit: 2 * time.Minute, Quiet: 30 * time.Second},
 	}
@@ -53,6 +55,7 @@ const (
 	maxAttempts    = 1000
 	maxLanes       = 31 // The ledger tells 32 apart, the default one included.
 	maxDuration    = 24 * time.Hour
+	maxGiveUp      = 30 * 24 * time.Hour
 
 	day = 24 * time.Hour
 	// maxScaleOnTheWayIn is the fastest that a segment may be played in which receivers, network or broker break:

@@ -59,7 +59,7 @@ segments:
   - {name: night, until: "09:00", scale: 600}
   - {name: day, until: 24:00, scale: 60, gated: true}
 steps: [PUT order, POST email]
-pipeline: {receivers: 3, workers: 4, concurrency: 8, lease: 10s, backoff: 250ms, max_backoff: 1m30s, attempts: 12,
+pipeline: {receivers: 3, workers: 4, concurrency: 8, lease: 10s, backoff: 250ms, max_backoff: 1m30s, attempts: 12, give_up_after: 0s,
   rate: 200, lanes: [{name: orders, events: "shopify/orders/*", concurrency: 3, rate: 12.5, burst: 4, backoff: 1s, max_backoff: 2s, attempts: 5}, {name: rest, events: "*/*"}],
   debounce: [{events: stripe/*, quiet: 1s, max_wait: 3s, edge: both}]}
 chaos:

@@ -132,9 +132,11 @@ type Pipeline struct {
 	Concurrency int
 	// Lease is how long a worker may hold a job.
 	Lease time.Duration
-	// Backoff is the wait after the first failure; it doubles up to MaxBackoff. Attempts is the number of tries before a job is dead.
+	// Backoff is the wait after the first failure; it doubles up to MaxBackoff.
 	Backoff, MaxBackoff time.Duration
-	Attempts            int
+	// A job is dead when it has had Attempts and was received GiveUpAfter ago, in real time, both: an outage costs attempts, and says nothing about the job. 0 leaves it to the attempts.
+	Attempts    int
+	GiveUpAfter time.Duration
 	// Limit is what all workers together may call the downstream for the default lane.
 	Limit Limit
 	// Lanes are the lines beside the default one, Debounce what is debounced; the first that fits an event decides.

@@ -66,6 +66,7 @@ func (d *decoder) pipeline(n *yaml.Node, p *Pipeline) {
 		{"backoff", false, d.duration(&p.Backoff, time.Millisecond)},
 		{"max_backoff", false, d.duration(&p.MaxBackoff, time.Millisecond)},
 		{"attempts", false, whole(d, &p.Attempts, 1, maxAttempts)},
+		{"give_up_after", false, d.durationTo(&p.GiveUpAfter, 0, maxGiveUp)},
 		{"lanes", false, func(n *yaml.Node) { p.Lanes = d.lanes(n) }},
 		{"debounce", false, func(n *yaml.Node) { p.Debounce = d.debounce(n) }},
 	}, d.limit(&p.Limit)...))

@@ -203,7 +203,7 @@ func (t *referenceTarget) workerArgs() []string {
 	p := t.plan.Scenario.Pipeline
 	args := []string{
 		"node", "worker", "--concurrency", strconv.Itoa(p.Concurrency), "--lease", p.Lease.String(),
-		"--backoff", p.Backoff.String(), "--max-backoff", p.MaxBackoff.String(), "--attempts", strconv.Itoa(p.Attempts),
+		"--backoff", p.Backoff.String(), "--max-backoff", p.MaxBackoff.String(), "--attempts", strconv.Itoa(p.Attempts), "--give-up-after", p.GiveUpAfter.String(),
 	}
 	if steps := t.plan.Scenario.Steps; len(steps) > 0 {
 		var list []string

@@ -27,9 +27,13 @@ func (p *Process) laneWorker(lane string, rules Rules, s settings, store queue.Q
 			return nil, err
 		}
 	}
+	giveUpAfter := s.giveUpAfter
+	if giveUpAfter == 0 {
+		giveUpAfter = -1 // to a worker, 0 is the default
+	}
 	return &reference.Worker{
 		Queue: store, Lane: lane, Handler: handler, Concurrency: rules.Concurrency[lane],
 		Backoff:     reference.Backoff{Base: cmp.Or(own.Backoff, s.backoff), Max: cmp.Or(own.MaxBackoff, s.maxBackoff)},
-		MaxAttempts: cmp.Or(own.Attempts, s.attempts), Logger: p.logger(s), Crash: s.controls.Crash, Now: s.controls.Now, Seed: uint64(os.Getpid()),
+		MaxAttempts: cmp.Or(own.Attempts, s.attempts), GiveUpAfter: giveUpAfter, Logger: p.logger(s), Crash: s.controls.Crash, Now: s.controls.Now, Seed: uint64(os.Getpid()),
 	}, nil
 }

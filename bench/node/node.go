@@ -42,6 +42,7 @@ type settings struct {
 	lease                    time.Duration
 	concurrency, attempts    int
 	backoff, maxBackoff      time.Duration
+	giveUpAfter              time.Duration
 	steps, rules             string
 	// controls are what the supervisor can do to the process.
 	controls *Controls
@@ -56,6 +57,7 @@ func (s *settings) register(fs *flag.FlagSet) {
 	fs.DurationVar(&s.lease, "lease", 30*time.Second, "how long a job belongs to a worker")
 	fs.IntVar(&s.concurrency, "concurrency", 16, "jobs at once")
 	fs.IntVar(&s.attempts, "attempts", 0, "leases before a job may become a dead letter")
+	fs.DurationVar(&s.giveUpAfter, "give-up-after", reference.DefaultGiveUpAfter, "age that it must have besides, 0 for any")
 	fs.DurationVar(&s.backoff, "backoff", 0, "wait after the first failure")
 	fs.StringVar(&s.steps, "steps", "", "steps of an effect, PUT or POST and a name each, by commas")
 	fs.StringVar(&s.rules, "rules", "", "lanes and debouncing, as JSON")
