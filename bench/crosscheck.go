@@ -29,8 +29,11 @@ the same constant rate with as many in flight at most. It prints what each repor
 from the instants at which its requests were due, and says in words where they differ and why.
 
 exit status:
-  0 measured   2 usage   3 floodproof's own generator was late, or nobody answered: its latencies mean
-  nothing   130 interrupted
+  0    measured
+  2    usage
+  3    floodproof's own generator was late, or nobody answered: its latencies
+       mean nothing
+  130  interrupted
 
 `
 

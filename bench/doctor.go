@@ -194,24 +194,3 @@ func (d diagnosis) text() string {
 	}
 	return text
 }
-
-// wrap breaks a text at spaces so that no line is longer than width; lines but the first are indented, and the last ends with a newline. A longer word stands alone.
-func wrap(text string, indent, width int) string {
-	var b strings.Builder
-	column := indent
-	for i, word := range strings.Fields(text) {
-		switch {
-		case i == 0:
-		case column+1+len(word) > width:
-			b.WriteString("\n" + strings.Repeat(" ", indent))
-			column = indent
-		default:
-			b.WriteByte(' ')
-			column++
-		}
-		b.WriteString(word)
-		column += len(word)
-	}
-	b.WriteByte('\n')
-	return b.String()
-}

@@ -127,10 +127,11 @@ func (p *Program) finish(status int, err error) int {
 }
 
 func (p *Program) usage(w io.Writer) {
-	_, _ = fmt.Fprintf(w, "floodproof plays webhook providers, breaks the pipeline meanwhile, and accounts for every event.\n\nusage:\n")
+	_, _ = fmt.Fprint(w, wrap("floodproof plays webhook providers, breaks the pipeline meanwhile, and accounts for every event.", 0, helpWidth))
+	_, _ = fmt.Fprintf(w, "\nusage: floodproof VERB [flags] [argument...]; floodproof VERB -h says more\n\n")
 	for _, v := range verbs() {
 		if !v.hidden {
-			_, _ = fmt.Fprintf(w, "  floodproof %-58s %s\n", v.synopsis, v.doc)
+			_, _ = fmt.Fprintf(w, "  %-*s%s", verbIndent-2, v.name, wrap(v.doc, verbIndent, helpWidth))
 		}
 	}
 	_, _ = fmt.Fprintf(w, `
@@ -145,12 +146,7 @@ start with:  floodproof run smoke
 func (p *Program) flags(name, synopsis string) *flag.FlagSet {
 	fs := flag.NewFlagSet(name, flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
-	fs.Usage = func() {
-		_, _ = fmt.Fprintf(p.Stdout, "usage: floodproof %s\n", synopsis)
-		fs.SetOutput(p.Stdout)
-		fs.PrintDefaults()
-		fs.SetOutput(io.Discard)
-	}
+	p.help(fs, synopsis)
 	return fs
 }
 

@@ -28,8 +28,10 @@ It ends at Ctrl-C or after --for: it takes no more, lets requests under way fini
 closes the recording. If the disk fails, requests are forwarded all the same.
 
 exit status:
-  0 all that passed is recorded, also after Ctrl-C   1 something that passed is not in the recording
-  2 usage   130 requests under way were cut off, or a second Ctrl-C ended it at once
+  0    all that passed is recorded, also after Ctrl-C
+  1    something that passed is not in the recording
+  2    usage
+  130  requests under way were cut off, or a second Ctrl-C ended it at once
 
 `
 

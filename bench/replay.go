@@ -30,8 +30,10 @@ own rule. It never waits for an answer before it sends the next request; at most
 is due then waits, is counted as blocked, and is measured from its due time all the same.
 
 exit status:
-  0 everything was answered with what its provider takes for success   1 something was not, or was
-  not sent   2 usage   130 interrupted
+  0    everything was answered with what its provider takes for success
+  1    something was not, or was not sent
+  2    usage
+  130  interrupted
 
 `
 
