@@ -35,8 +35,8 @@ drain: {limit: 30s, quiet: 4s}
 
 // The crashes, by the point that they are about.
 const (
-	crashBehindAnswer   = "  - {fault: receiver.crash, segment: evening, at: 200ms, for: 5500ms, which: all, point: after-answer, crashes: 12, restart_after: 20ms}"
-	crashBeforeAnswer   = "  - {fault: receiver.crash, segment: evening, at: 5800ms, for: 2s, which: all, point: after-enqueue, crashes: 2}"
+	crashBehindAnswer   = "  - {fault: receiver.crash, segment: evening, at: 200ms, for: 5s, which: all, point: after-answer, crashes: 12, restart_after: 20ms}"
+	crashBeforeAnswer   = "  - {fault: receiver.crash, segment: evening, at: 6s, for: 1800ms, which: all, point: after-enqueue, crashes: 2}"
 	crashBeforeHandler  = "  - {fault: worker.crash, segment: evening, at: 200ms, for: 2500ms, which: all, point: after-claim, nth: 5, crashes: 2}"
 	crashBeforeSettling = "  - {fault: worker.crash, segment: evening, at: 3s, for: 2500ms, which: all, point: before-settle, nth: 5, crashes: 2}"
 )
@@ -77,7 +77,7 @@ func TestCrashPoints(t *testing.T) {
 			}
 			for _, f := range v.Faults {
 				if f.Status != "done" {
-					t.Errorf("%s on %s is %s, want done; notes: %q", f.Fault, f.Target, f.Status, v.Harness.Notes)
+					t.Errorf("%s on %s is %s, want done; notes: %q\n%s", f.Fault, f.Target, f.Status, v.Harness.Notes, stderr.String())
 				}
 			}
 			failed := map[string]bool{}
