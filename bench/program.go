@@ -203,8 +203,15 @@ func statusOf(o verdict.Outcome) int {
 	}
 }
 
-func versionVerb(_ context.Context, p *Program, _ []string) (int, error) {
-	_, err := fmt.Fprintln(p.Stdout, strings.TrimSpace("floodproof "+p.version()+" "+p.Commit))
+func versionVerb(_ context.Context, p *Program, args []string) (int, error) {
+	rest, err := parse(p.flags("version", "version"), args)
+	if err != nil {
+		return ExitUsage, err
+	}
+	if len(rest) > 0 {
+		return ExitUsage, usagef("usage: floodproof version", "version: unexpected arguments %q", rest)
+	}
+	_, err = fmt.Fprintln(p.Stdout, strings.TrimSpace("floodproof "+p.version()+" "+p.Commit))
 	return ExitPass, err
 }
 
