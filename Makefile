@@ -80,7 +80,8 @@ compare: build ## play the same day on every backend found, and put them beside 
 test: ## run the test suite, but for what make long runs, with the race detector where a C compiler is found
 	@$(if $(RACE),,echo 'no C compiler found: testing without the race detector (install gcc or clang for it)' >&2)
 	@set -o pipefail; { \
-		GOFLAGS='$(filter-out -trimpath,$(GOFLAGS))' CGO_ENABLED=$(if $(RACE),1,0) go test -json -timeout 10m -p 4 -parallel 8 -skip '$(LONG)' $(RACE) $$(go list $(PACKAGES) | grep -vx '$(RUNS)'); \
+		packages=$$(go list $(PACKAGES) | grep -vx '$(RUNS)'); [ -z "$$packages" ] || \
+		GOFLAGS='$(filter-out -trimpath,$(GOFLAGS))' CGO_ENABLED=$(if $(RACE),1,0) go test -json -timeout 10m -p 4 -parallel 8 -skip '$(LONG)' $(RACE) $$packages; \
 		$(if $(filter ./...,$(PACKAGES)),.ci/official;) \
 		if go list $(PACKAGES) | grep -qx '$(RUNS)'; then CGO_ENABLED=0 go test -json -timeout 10m -parallel 6 -skip '$(LONG)' $(RUNS); fi; \
 	} | awk -f .ci/summary.awk

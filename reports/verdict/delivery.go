@@ -20,6 +20,9 @@ func (delivered) Check(h *History) (Finding, error) {
 	if h.unheard.gone > 0 {
 		f.Observed += fmt.Sprintf("; %d are gone that could not connect, which their providers do not try again", h.unheard.gone)
 	}
+	if f.Outcome == Fail && !h.complete() {
+		return f.unknown(f.Observed+" so far", "their next attempt may be in what is missing of the ledger; see ledger-complete"), nil
+	}
 	if f.Outcome == Fail {
 		f.Examples = h.ids(h.picks.undelivered)
 		f.Hint = "the receiver was away for longer than the provider retries, or it answered with a status that ends the schedule (4xx); 503 with Retry-After asks to come again"

@@ -181,6 +181,12 @@ var wholeFixtures = []fixture{
 		b.deliver(ledger.Genuine, stripe, b.event("unsent", 0), 1)
 		b.try(b.deliver(ledger.Genuine, stripe, b.event("refused", 0), 1), s, ms, ledger.Refused, ledger.Ended)
 	}, verdict.Fail, "3 of 6 events", []string{"exhausted", "unsent", "refused"}},
+	{"delivered", "a ledger that was cut", func(b *book) {
+		b.header.Expect.Delivered = true
+		b.good(3)
+		b.deliver(ledger.Genuine, stripe, b.event("unsent", 0), 1)
+		b.end = nil
+	}, verdict.Unknown, "1 of 4 events refused or undelivered so far", nil},
 	{"delivered", "one-shot providers on their own", func(b *book) {
 		b.header.Expect.Delivered = true
 		b.good(3)
