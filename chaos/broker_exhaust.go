@@ -56,34 +56,35 @@ func (f *BrokerExhaust) Inject(ctx context.Context, _ uint32) (string, func(cont
 	return "queue, " + string(f.resource), restore, nil
 }
 
+// exhaustOf finds how a fleet's queue runs out of a resource, nil if it cannot.
+func exhaustOf(f Fleet, r Resource) Exhaust {
+	if e, ok := f.(Exhaustible); ok {
+		if exhaust, ok := e.Exhaust(r); ok {
+			return exhaust
+		}
+	}
+	return nil
+}
+
 func brokerExhaustKinds() []Kind {
 	var kinds []Kind
 	for resource, doc := range map[Resource]string{
 		Memory:      "Lets the queue's server refuse every write for want of memory (Redis with maxmemory and noeviction): receivers must say not now.",
 		Connections: "Uses up the connections of the queue's server and closes those that exist: receivers must say not now, and everybody must find back.",
 	} {
-		k := spec{
+		kinds = append(kinds, spec{
 			Kind:  Kind{Name: exhaustNames()[resource], Doc: doc, Side: ledger.Broker, Role: roleBroker},
 			needs: needsFleet | needsBroker,
 			build: func(_ *args, d Deps) Fault {
-				f := &BrokerExhaust{resource: resource}
-				if fleet, ok := d.Fleet.(Exhaustible); ok {
-					if exhaust, ok := fleet.Exhaust(resource); ok {
-						f.exhaust = exhaust
-					}
-				}
-				return f
+				return &BrokerExhaust{resource: resource, exhaust: exhaustOf(d.Fleet, resource)}
 			},
-		}.kind()
-		inner := k.New
-		k.New = func(given Params, deps Deps) (Fault, error) {
-			f, err := inner(given, deps)
-			if err == nil && f.(*BrokerExhaust).exhaust == nil {
-				return nil, fmt.Errorf("%s: needs a queue's server that can run out of %s: %w", k.Name, resource, ErrNotApplicable)
-			}
-			return f, err
-		}
-		kinds = append(kinds, k)
+			applies: func(_ *args, d Deps) error {
+				if exhaustOf(d.Fleet, resource) == nil {
+					return fmt.Errorf("needs a queue's server that can run out of %s", resource)
+				}
+				return nil
+			},
+		}.kind())
 	}
 	return kinds
 }

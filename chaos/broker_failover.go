@@ -104,8 +104,18 @@ func (f *BrokerFailover) replace(ctx context.Context) (string, error) {
 // longestFailover bounds either wait: an injection has to end.
 const longestFailover = 10 * time.Second
 
+// nodesOf finds the nodes of a fleet's queue, nil if it is on one.
+func nodesOf(f Fleet) Nodes {
+	if c, ok := f.(Clustered); ok {
+		if nodes, ok := c.Nodes(); ok {
+			return nodes
+		}
+	}
+	return nil
+}
+
 func brokerFailoverKind() Kind {
-	k := spec{
+	return spec{
 		Kind: Kind{
 			Name: (*BrokerFailover)(nil).Name(),
 			Doc:  "Kills the node that leads the queue for good and lets another one take over: what was acknowledged must be there too.",
@@ -119,24 +129,16 @@ func brokerFailoverKind() Kind {
 		},
 		needs: needsFleet | needsBroker,
 		build: func(a *args, d Deps) Fault {
-			f := &BrokerFailover{
+			return &BrokerFailover{
 				Lag: a.duration("lag", 0, longestFailover), Detect: a.duration("detect", 0, longestFailover), Rejoin: a.word("rejoin", "yes", "no") == "yes",
+				nodes: nodesOf(d.Fleet),
 			}
-			if fleet, ok := d.Fleet.(Clustered); ok {
-				if nodes, ok := fleet.Nodes(); ok {
-					f.nodes = nodes
-				}
+		},
+		applies: func(_ *args, d Deps) error {
+			if nodesOf(d.Fleet) == nil {
+				return errors.New("needs a queue on several nodes")
 			}
-			return f
+			return nil
 		},
 	}.kind()
-	inner := k.New
-	k.New = func(given Params, deps Deps) (Fault, error) {
-		f, err := inner(given, deps)
-		if err == nil && f.(*BrokerFailover).nodes == nil {
-			return nil, fmt.Errorf("%s: needs a queue on several nodes: %w", k.Name, ErrNotApplicable)
-		}
-		return f, err
-	}
-	return k
 }

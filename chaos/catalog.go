@@ -146,6 +146,8 @@ type spec struct {
 	Kind
 	needs need
 	build func(*args, Deps) Fault
+	// applies says what the run lacks for the fault beyond needs, nil if nothing. A nil function is that of a fault that lacks nothing.
+	applies func(*args, Deps) error
 }
 
 // claimant is a fault as one that claims processes. It has a size, so that no two have the same address.
@@ -180,6 +182,11 @@ func (s spec) kind() Kind {
 		}
 		if err := s.needs.check(deps); err != nil {
 			return nil, fmt.Errorf("%s: %w", k.Name, err)
+		}
+		if s.applies != nil {
+			if err := s.applies(a, deps); err != nil {
+				return nil, fmt.Errorf("%s: %w: %w", k.Name, err, ErrNotApplicable)
+			}
 		}
 		return fault, nil
 	}

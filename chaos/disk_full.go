@@ -74,7 +74,7 @@ func (f *DiskFull) end(ctx context.Context) error {
 const mostRoom = 1 << 40
 
 func diskFullKind() Kind {
-	k := spec{
+	return spec{
 		Kind: Kind{
 			Name: (*DiskFull)(nil).Name(),
 			Doc:  "Lets the queue's disk be full: receivers must say not now, and everybody must find back when there is room again.",
@@ -98,19 +98,11 @@ func diskFullKind() Kind {
 			f.disk, _ = fillableOf(d.Fleet)
 			return f
 		},
+		applies: func(_ *args, d Deps) error {
+			_, err := fillableOf(d.Fleet)
+			return err
+		},
 	}.kind()
-	inner := k.New
-	k.New = func(given Params, deps Deps) (Fault, error) {
-		f, err := inner(given, deps)
-		if err != nil {
-			return nil, err
-		}
-		if _, err := fillableOf(deps.Fleet); err != nil {
-			return nil, fmt.Errorf("%s: %w: %w", k.Name, err, ErrNotApplicable)
-		}
-		return f, nil
-	}
-	return k
 }
 
 // fillableOf finds the disk of a fleet.

@@ -29,25 +29,17 @@ type onSyncs struct {
 func (s onSyncs) kind() Kind {
 	k := s.Kind
 	k.Side = ledger.Disk
-	k = spec{
+	return spec{
 		Kind: k, needs: needsFleet,
 		build: func(a *args, d Deps) Fault {
 			syncs, _ := syncsOf(d.Fleet)
 			return s.build(a, d, syncs)
 		},
+		applies: func(_ *args, d Deps) error {
+			_, err := syncsOf(d.Fleet)
+			return err
+		},
 	}.kind()
-	inner := k.New
-	k.New = func(given Params, deps Deps) (Fault, error) {
-		f, err := inner(given, deps)
-		if err != nil {
-			return nil, err
-		}
-		if _, err := syncsOf(deps.Fleet); err != nil {
-			return nil, fmt.Errorf("%s: %w: %w", k.Name, err, ErrNotApplicable)
-		}
-		return f, nil
-	}
-	return k
 }
 
 // syncsOf finds the disk of a fleet.

@@ -89,6 +89,8 @@ type netSpec struct {
 	link     string
 	directed bool
 	build    func(*args, NetLink) Fault
+	// applies says what more the run lacks than the link, nil if nothing. It may be nil.
+	applies func(NetLink) error
 }
 
 func (s netSpec) kind() Kind {
@@ -105,32 +107,29 @@ func (s netSpec) kind() Kind {
 		})
 	}
 	k.Params = append(common, k.Params...)
-	k = spec{Kind: k, needs: needsFleet, build: func(a *args, d Deps) Fault { return s.build(a, netLink(a, d)) }}.kind()
-	return k.onLink()
+	return spec{
+		Kind: k, needs: needsFleet,
+		build: func(a *args, d Deps) Fault { return s.build(a, netLink(a, d)) },
+		applies: func(a *args, d Deps) error {
+			l := netLink(a, d)
+			switch {
+			case !l.there():
+				return fmt.Errorf("needs a link %s that can be disturbed", l.Link)
+			case s.applies != nil:
+				return s.applies(l)
+			}
+			return nil
+		},
+	}.kind()
 }
 
-// onLink refuses targets without the link.
-func (k Kind) onLink() Kind {
-	inner := k.New
-	k.New = func(given Params, deps Deps) (Fault, error) {
-		fault, err := inner(given, deps)
-		if err != nil {
-			return nil, err
-		}
-		name := given["link"].Text
-		if name == "" {
-			name = k.Params[0].Default
-		}
-		network, ok := deps.Fleet.(Network)
-		if ok {
-			_, ok = network.Link(name)
-		}
-		if !ok {
-			return nil, fmt.Errorf("%s: needs a link %s that can be disturbed: %w", k.Name, name, ErrNotApplicable)
-		}
-		return fault, nil
+// there reports whether the target has the link.
+func (l NetLink) there() bool {
+	if l.network == nil {
+		return false
 	}
-	return k
+	_, ok := l.network.Link(l.Link)
+	return ok
 }
 
 // netLink reads the parameter that all faults of the network have.

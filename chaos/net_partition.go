@@ -64,7 +64,7 @@ func (f *NetPartition) Inject(ctx context.Context, _ uint32) (string, func(conte
 }
 
 func netPartitionKind() Kind {
-	k := netSpec{
+	return netSpec{
 		Kind: Kind{
 			Name: (*NetPartition)(nil).Name(),
 			Doc:  "Parts two processes by the machine's firewall, in one direction or both: packets vanish or are answered with a reset, as root on Linux.",
@@ -78,20 +78,11 @@ func netPartitionKind() Kind {
 			f.wall, _ = wallOf(l.network, l.Link)
 			return f
 		},
+		applies: func(l NetLink) error {
+			_, err := wallOf(l.network, l.Link)
+			return err
+		},
 	}.kind()
-	inner := k.New
-	k.New = func(given Params, deps Deps) (Fault, error) {
-		f, err := inner(given, deps)
-		if err != nil {
-			return nil, err
-		}
-		if p := f.(*NetPartition); p.wall == nil {
-			_, err := wallOf(p.network, p.Link)
-			return nil, fmt.Errorf("%s: %w: %w", k.Name, err, ErrNotApplicable)
-		}
-		return f, nil
-	}
-	return k
 }
 
 // wallOf finds a link's wall.

@@ -95,7 +95,7 @@ func outOfMemoryKinds() []Kind {
 		roleWorker:   "Lets workers leak memory until the kernel kills them at their limit, and starts them again at the end: what they had in their hands must not be lost, nor done twice.",
 		roleReceiver: "Lets receivers leak memory until the kernel kills them at their limit, and starts them again at the end: what they acknowledged must exist.",
 	} {
-		k := spec{
+		kinds = append(kinds, spec{
 			Kind: Kind{
 				Name: role + ".out-of-memory", Doc: doc, Side: sideOf(role), Role: role,
 				Params: append(victimParams("leak"),
@@ -106,19 +106,8 @@ func outOfMemoryKinds() []Kind {
 			build: func(a *args, d Deps) Fault {
 				return &OutOfMemory{Room: int64(a.whole("room", 1, 1024)) * mebibyte, victims: victimsOf(role, a, d)}
 			},
-		}.kind()
-		inner := k.New
-		k.New = func(given Params, deps Deps) (Fault, error) {
-			f, err := inner(given, deps)
-			if err != nil {
-				return nil, err
-			}
-			if err := limitsMemory(deps.Fleet); err != nil {
-				return nil, fmt.Errorf("%s: %w: %w", k.Name, err, ErrNotApplicable)
-			}
-			return f, nil
-		}
-		kinds = append(kinds, k)
+			applies: func(_ *args, d Deps) error { return limitsMemory(d.Fleet) },
+		}.kind())
 	}
 	return kinds
 }

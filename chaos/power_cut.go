@@ -62,7 +62,7 @@ func powerOf(f Fleet) (Power, error) {
 }
 
 func powerCutKind() Kind {
-	k := spec{
+	return spec{
 		Kind: Kind{
 			Name: (*PowerCut)(nil).Name(),
 			Doc:  "Cuts the power of the queue's machine: everything on it dies at once, and the disk comes back with what was synced.",
@@ -81,17 +81,9 @@ func powerCutKind() Kind {
 			}
 			return f
 		},
+		applies: func(_ *args, d Deps) error {
+			_, err := powerOf(d.Fleet)
+			return err
+		},
 	}.kind()
-	inner := k.New
-	k.New = func(given Params, deps Deps) (Fault, error) {
-		f, err := inner(given, deps)
-		if err != nil {
-			return nil, err
-		}
-		if _, err := powerOf(deps.Fleet); err != nil {
-			return nil, fmt.Errorf("%s: %w: %w", k.Name, err, ErrNotApplicable)
-		}
-		return f, nil
-	}
-	return k
 }
