@@ -31,8 +31,9 @@ const (
 // providerCounts is one provider's share of the events.
 type providerCounts struct{ events, acked, applied, lost int64 }
 
-// undelivery is how many events there were and how many of them were refused or undelivered.
-type undelivery struct{ events, gone int64 }
+// undelivery is how many events there were and how many of them were refused or undelivered. shown is of how many of those the ledger has the end of a schedule; of the others it
+// shows no success, which says something only if nothing is missing.
+type undelivery struct{ events, gone, shown int64 }
 
 // pick is the first few event numbers of a kind, as examples.
 type pick []uint32
@@ -111,9 +112,9 @@ func (h *History) lastAnswer(d *delivery) eventMarks {
 	if !d.carries() || d.lastTry == 0 {
 		return 0
 	}
-	ended := d.then() == ledger.Ended
+	ended, last := d.then() == ledger.Ended, d.then() == ledger.Exhausted
 	// The only attempt of a provider that never retries is the last of its schedule, whichever way the generator put it.
-	if d.then() == ledger.Exhausted {
+	if last {
 		ended = h.provider(d.provider).OneShot
 	}
 	switch {
@@ -125,6 +126,8 @@ func (h *History) lastAnswer(d *delivery) eventMarks {
 		return refused
 	case d.then() == ledger.Ended && d.result() == ledger.Unconnected:
 		return unheard
+	case last:
+		return exhausted
 	default:
 		return 0
 	}
@@ -230,7 +233,7 @@ func (h *History) settleEvent(n uint32, e *event) {
 		c.Unanswered++
 	case sendingRefused:
 		c.Refused++
-		h.gone(n, gone)
+		h.gone(n, e, gone)
 	case undelivered:
 		if e.has(unheard) {
 			gone = &h.unheard
@@ -239,13 +242,16 @@ func (h *History) settleEvent(n uint32, e *event) {
 		if !e.has(attempted) {
 			c.Suppressed++
 		}
-		h.gone(n, gone)
+		h.gone(n, e, gone)
 	}
 	h.settleEnding(n, e)
 }
 
-func (h *History) gone(n uint32, u *undelivery) {
+func (h *History) gone(n uint32, e *event, u *undelivery) {
 	u.gone++
+	if e.has(refused | exhausted) {
+		u.shown++
+	}
 	if u == &h.retrying {
 		h.picks.undelivered.add(n)
 	}

@@ -20,7 +20,7 @@ func (delivered) Check(h *History) (Finding, error) {
 	if h.unheard.gone > 0 {
 		f.Observed += fmt.Sprintf("; %d are gone that could not connect, which their providers do not try again", h.unheard.gone)
 	}
-	if f.Outcome == Fail && !h.complete() {
+	if f.Outcome == Fail && !h.complete() && h.retrying.shown == 0 {
 		return f.unknown(f.Observed+" so far", "their next attempt may be in what is missing of the ledger; see ledger-complete"), nil
 	}
 	if f.Outcome == Fail {

@@ -187,6 +187,18 @@ var wholeFixtures = []fixture{
 		b.deliver(ledger.Genuine, stripe, b.event("unsent", 0), 1)
 		b.end = nil
 	}, verdict.Unknown, "1 of 4 events refused or undelivered so far", nil},
+	{"delivered", "refused in a ledger that was cut", func(b *book) {
+		b.header.Expect.Delivered = true
+		b.good(3)
+		b.try(b.deliver(ledger.Genuine, stripe, b.event("refused", 0), 1), s, ms, ledger.Refused, ledger.Ended)
+		b.end = nil
+	}, verdict.Fail, "1 of 4 events refused or undelivered", []string{"refused"}},
+	{"delivered", "exhausted in a ledger that was cut", func(b *book) {
+		b.header.Expect.Delivered = true
+		b.good(3)
+		b.try(b.deliver(ledger.Genuine, stripe, b.event("exhausted", 0), 1), s, ms, ledger.Refused, ledger.Exhausted)
+		b.end = nil
+	}, verdict.Fail, "1 of 4 events refused or undelivered", []string{"exhausted"}},
 	{"delivered", "one-shot providers on their own", func(b *book) {
 		b.header.Expect.Delivered = true
 		b.good(3)

@@ -43,6 +43,8 @@ const (
 	cutOff
 	refused
 	unheard
+	// exhausted: the schedule had no further attempt.
+	exhausted
 	// tookBase and twiceBase stand for step 0; History.steps has the others. tookAny is any step.
 	tookBase
 	twiceBase
