@@ -1,17 +1,8 @@
 package bench
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
-	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
 	"testing"
-
-	"floodproof/reports/verdict"
 )
 
 // crashDay is ten seconds of a quiet day with one fault.
@@ -47,12 +38,7 @@ func TestCrashPoints(t *testing.T) {
 		t.Skip("each run takes some twenty seconds")
 	}
 	t.Parallel()
-	tests := []struct {
-		// mutant is one of mutants; "" is the pipeline as it is.
-		mutant string
-		chaos  []string
-		fails  string
-	}{
+	tests := []crashTest{
 		{"", []string{crashBehindAnswer, crashBeforeAnswer, crashBeforeHandler, crashBeforeSettling}, ""},
 		{"ack-before-write", []string{crashBehindAnswer}, "no-loss"},
 		{"settle-before-effect", []string{crashBeforeHandler}, "no-loss"},
@@ -61,34 +47,7 @@ func TestCrashPoints(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(cmp.Or(tt.mutant, "as it is"), func(t *testing.T) {
 			t.Parallel() // they mostly wait
-			dir := t.TempDir()
-			day := filepath.Join(dir, "crash.yaml")
-			if err := os.WriteFile(day, fmt.Appendf(nil, crashDay, strings.Join(tt.chaos, "\n")), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			var stdout, stderr bytes.Buffer
-			cmd := exec.CommandContext(t.Context(), "floodproof", "run", "--json", "--out", dir, day)
-			cmd.Env = append(os.Environ(), mutantVariable+"="+tt.mutant)
-			cmd.Stdout, cmd.Stderr = &stdout, &stderr
-			err := cmd.Run()
-			var v verdict.Verdict
-			if bad := json.Unmarshal(stdout.Bytes(), &v); bad != nil {
-				t.Fatalf("no verdict: %v, %v\n%s", err, bad, stderr.String())
-			}
-			for _, f := range v.Faults {
-				if f.Status != "done" {
-					t.Errorf("%s on %s is %s, want done; notes: %q\n%s", f.Fault, f.Target, f.Status, v.Harness.Notes, stderr.String())
-				}
-			}
-			failed := map[string]bool{}
-			for _, f := range v.Findings {
-				if failed[f.Invariant] = f.Outcome == verdict.Fail; failed[f.Invariant] {
-					t.Logf("%s: %s", f.Invariant, f.Observed)
-				}
-			}
-			if tt.fails == "" && v.Outcome != verdict.Pass || tt.fails != "" && !failed[tt.fails] {
-				t.Errorf("outcome %s, want failed: %q; findings:\n%s", v.Outcome, tt.fails, findings(v))
-			}
+			tt.run(t)
 		})
 	}
 }

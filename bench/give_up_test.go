@@ -1,10 +1,7 @@
 package bench
 
 import (
-	"bytes"
-	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -45,21 +42,13 @@ func TestGiveUpAfter(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dir := t.TempDir()
-			day := filepath.Join(dir, "give-up.yaml")
+			day := filepath.Join(t.TempDir(), "give-up.yaml")
 			if err := os.WriteFile(day, []byte(strings.Replace(giveUpDay, "GIVE_UP", tt.key, 1)), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			var stdout, stderr bytes.Buffer
-			cmd := exec.CommandContext(t.Context(), "floodproof", "run", "--json", "--out", dir, day)
-			cmd.Stdout, cmd.Stderr = &stdout, &stderr
-			err := cmd.Run()
-			var v verdict.Verdict
-			if bad := json.Unmarshal(stdout.Bytes(), &v); bad != nil {
-				t.Fatalf("no verdict: %v, %v\n%s", err, bad, stderr.String())
-			}
-			if v.Outcome != tt.want || v.Counts.DeadLettered > 0 != tt.dead {
-				t.Errorf("got %s with %d dead letters, want %s and some: %v; findings:\n%s", v.Outcome, v.Counts.DeadLettered, tt.want, tt.dead, findings(v))
+			p := play(t, "", day)
+			if p.Outcome != tt.want || p.Counts.DeadLettered > 0 != tt.dead {
+				t.Errorf("got %s with %d dead letters, want %s and some: %v; findings:\n%s", p.Outcome, p.Counts.DeadLettered, tt.want, tt.dead, p.findings())
 			}
 		})
 	}

@@ -1,22 +1,18 @@
 package bench
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"net/url"
 	"os"
-	"os/exec"
 	"slices"
 	"testing"
 
 	"floodproof/bench/node"
 	"floodproof/reference"
 	"floodproof/reference/queue"
-	"floodproof/reports/verdict"
 )
 
 // mutant is a pipeline that is broken in one way, and the invariant that must catch it.
@@ -145,30 +141,11 @@ func TestMutants(t *testing.T) {
 // mustBeCaught runs a broken pipeline through its scenario.
 func mustBeCaught(t *testing.T, name string, m mutant) {
 	t.Helper()
-	var stdout, stderr bytes.Buffer
-	cmd := exec.CommandContext(t.Context(), "floodproof", "run", "--json", "--out", t.TempDir(), cmp.Or(m.scenario, "smoke"))
-	cmd.Env = append(os.Environ(), mutantVariable+"="+name)
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	err := cmd.Run()
-	var v verdict.Verdict
-	if bad := json.Unmarshal(stdout.Bytes(), &v); bad != nil {
-		t.Fatalf("no verdict: %v, %v\n%s", err, bad, stderr.String())
+	p := play(t, name, cmp.Or(m.scenario, "smoke"))
+	if p.status != ExitFail {
+		t.Errorf("exit status %d, want %d; findings:\n%s", p.status, ExitFail, p.findings())
 	}
-	if status := cmd.ProcessState.ExitCode(); status != ExitFail {
-		t.Errorf("exit status %d, want %d; findings:\n%s", status, ExitFail, findings(v))
+	if !p.fails(m.fails) {
+		t.Errorf("%s did not fail; findings:\n%s", m.fails, p.findings())
 	}
-	for _, f := range v.Findings {
-		if f.Invariant == m.fails && f.Outcome == verdict.Fail {
-			return
-		}
-	}
-	t.Errorf("%s did not fail; findings:\n%s", m.fails, findings(v))
-}
-
-func findings(v verdict.Verdict) string {
-	var out bytes.Buffer
-	for _, f := range v.Findings {
-		out.WriteString(f.Invariant + " " + f.Outcome.String() + ": " + f.Observed + "\n")
-	}
-	return out.String()
 }

@@ -20,7 +20,7 @@ import (
 	"floodproof/reports/verdict"
 )
 
-// started is a floodproof that plays the smoke scenario as a process of its own.
+// started is a floodproof that plays a day as a process of its own.
 type started struct {
 	cmd      *exec.Cmd
 	out      string
@@ -28,11 +28,15 @@ type started struct {
 	children []int32
 }
 
-// start returns when the day is being played and all children of the run are known.
-func start(t *testing.T) *started {
+// start plays a crashDay with faults, or smoke without any, and returns when the run has printed a text and all its children are known.
+func start(t *testing.T, until string, chaos ...string) *started {
 	t.Helper()
 	s := &started{out: t.TempDir()}
-	s.cmd = exec.Command("floodproof", "run", "--out", s.out, "smoke")
+	day := "smoke"
+	if len(chaos) > 0 {
+		day = writeCrashDay(t, s.out, chaos)
+	}
+	s.cmd = exec.Command("floodproof", "run", "--out", s.out, day)
 	s.cmd.Stderr = os.Stderr
 	pipe, err := s.cmd.StdoutPipe()
 	if err != nil {
@@ -42,10 +46,7 @@ func start(t *testing.T) *started {
 		t.Fatal(err)
 	}
 	s.lines = bufio.NewScanner(pipe)
-	for s.lines.Scan() {
-		if strings.Contains(s.lines.Text(), "segment burst") { // two receivers, two workers and the guard are up
-			break
-		}
+	for s.lines.Scan() && !strings.Contains(s.lines.Text(), until) { // which is printed when it has begun
 	}
 	runner, err := process.NewProcess(int32(s.cmd.Process.Pid))
 	if err != nil {
@@ -58,7 +59,7 @@ func start(t *testing.T) *started {
 	for _, c := range children {
 		s.children = append(s.children, c.Pid)
 	}
-	if len(s.children) < 4 {
+	if len(chaos) == 0 && len(s.children) < 4 {
 		t.Fatalf("the run has %d children, want receivers, workers and a guard", len(s.children))
 	}
 	return s
@@ -112,7 +113,7 @@ func TestInterruptWritesTheReport(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a real run")
 	}
-	s := start(t)
+	s := start(t, "segment burst")
 	if err := s.cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +133,7 @@ func TestKilledRunnerLeavesNothing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a real run")
 	}
-	s := start(t)
+	s := start(t, "segment burst")
 	if err := s.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +158,7 @@ func TestChildrenKilledFromOutside(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a real run")
 	}
-	s := start(t)
+	s := start(t, "segment burst")
 	for _, pid := range s.children {
 		if err := syscall.Kill(int(pid), syscall.SIGKILL); err != nil {
 			t.Fatal(err)

@@ -3,11 +3,6 @@
 package bench
 
 import (
-	"bufio"
-	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -33,35 +28,14 @@ func TestInterruptedFaultsLeaveNothing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a real run")
 	}
-	s := &started{out: t.TempDir()}
-	day := filepath.Join(s.out, "stray.yaml")
-	if err := os.WriteFile(day, fmt.Appendf(nil, crashDay, strings.Join(strayFaults(), "\n")), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	s.cmd = exec.Command("floodproof", "run", "--out", s.out, day)
-	s.cmd.Stderr = os.Stderr
-	pipe, err := s.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	s.lines = bufio.NewScanner(pipe)
-	for s.lines.Scan() && !strings.Contains(s.lines.Text(), "fault worker.starve") { // which has begun
-	}
-	runner, err := process.NewProcess(int32(s.cmd.Process.Pid))
-	if err != nil {
-		t.Fatal(err)
-	}
-	children, err := runner.Children()
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := start(t, "fault worker.starve", strayFaults()...)
 	stopped := 0
-	for _, c := range children {
-		s.children = append(s.children, c.Pid)
-		if state, err := c.Status(); err == nil && slices.Contains(state, process.Stop) {
+	for _, pid := range s.children {
+		p, err := process.NewProcess(pid)
+		if err != nil {
+			continue // it is one of those that were terminated
+		}
+		if state, err := p.Status(); err == nil && slices.Contains(state, process.Stop) {
 			stopped++
 		}
 	}

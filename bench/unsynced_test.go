@@ -1,10 +1,7 @@
 package bench
 
 import (
-	"bytes"
-	"encoding/json"
 	"os"
-	"os/exec"
 	"testing"
 
 	"floodproof/chaos/cutfs"
@@ -28,14 +25,7 @@ func TestUnsynced(t *testing.T) {
 	for backend, want := range map[string]verdict.Outcome{"nats": verdict.Pass, "nats@default-sync": verdict.Fail} {
 		t.Run(backend, func(t *testing.T) {
 			t.Parallel() // what they measure is not judged
-			var stdout, stderr bytes.Buffer
-			cmd := exec.CommandContext(t.Context(), "floodproof", "run", "--json", "--out", t.TempDir(), "--backend", backend, "power")
-			cmd.Stdout, cmd.Stderr = &stdout, &stderr
-			err := cmd.Run()
-			var v verdict.Verdict
-			if bad := json.Unmarshal(stdout.Bytes(), &v); bad != nil {
-				t.Fatalf("no verdict: %v, %v\n%s", err, bad, stderr.String())
-			}
+			v := play(t, "", "--backend", backend, "power")
 			for _, f := range v.Faults {
 				if f.Fault == "disk.power-cut" && f.Status != "done" {
 					t.Errorf("the cut at %v s is %s", f.AtS, f.Status)
