@@ -12,6 +12,7 @@ import (
 	"floodproof/bench/backends"
 	"floodproof/reference/dashboard"
 	"floodproof/reference/queue"
+	"floodproof/reports/wording"
 )
 
 const dlqSynopsis = "dlq list|show|redrive|drop [EVENT...] [flags]"
@@ -151,14 +152,6 @@ func (f *dlqFlags) list(ctx context.Context, q boardStore) (int, error) {
 	if err := errors.Join(err, table.out.Flush()); err != nil {
 		return ExitFail, err
 	}
-	_, err = fmt.Fprintf(f.progress, "%s\n", plural(n, "dead letter"))
+	_, err = fmt.Fprintf(f.progress, "%s\n", wording.Plural(n, "dead letter"))
 	return ExitPass, err
-}
-
-// plural is a number with its noun.
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

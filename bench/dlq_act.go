@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"floodproof/reference/queue"
+	"floodproof/reports/wording"
 )
 
 // actAtOnce is how many events something is done with at once: they share writes of the queue. maxComplaints is how many failures are told one by one.
@@ -30,7 +31,7 @@ func (f *dlqFlags) redrive(ctx context.Context, q boardStore) (int, error) {
 		return ExitFail, err
 	}
 	if len(chosen) > 1 && !f.yes {
-		return ExitUsage, usagef("--yes does it; floodproof dlq list shows them with the same flags", "%s would be redriven, and none was", plural(len(chosen), "dead letter"))
+		return ExitUsage, usagef("--yes does it; floodproof dlq list shows them with the same flags", "%s would be redriven, and none was", wording.Plural(len(chosen), "dead letter"))
 	}
 	return f.each(ctx, chosen, "redriven", r.Redrive)
 }
@@ -46,7 +47,7 @@ func (f *dlqFlags) drop(ctx context.Context, q boardStore) (int, error) {
 		if err != nil {
 			return ExitFail, err
 		}
-		return ExitUsage, usagef("--yes does it; floodproof dlq list shows them with the same flags", "%s would be dropped for good, and none was", plural(len(chosen), "dead letter"))
+		return ExitUsage, usagef("--yes does it; floodproof dlq list shows them with the same flags", "%s would be dropped for good, and none was", wording.Plural(len(chosen), "dead letter"))
 	}
 	out, done, err := f.record()
 	if err != nil {
@@ -98,7 +99,7 @@ func (f *dlqFlags) each(ctx context.Context, chosen []chosenLetter, done string,
 		g.Go(func() error { t.add(do(ctx, c.provider, c.id)); return nil })
 	}
 	_ = g.Wait() // none of them returns an error
-	_, err := fmt.Fprintf(f.progress, "%d of %s %s\n", t.done, plural(len(chosen), "dead letter"), done)
+	_, err := fmt.Fprintf(f.progress, "%d of %s %s\n", t.done, wording.Plural(len(chosen), "dead letter"), done)
 	if failed := len(chosen) - t.done; failed > 0 {
 		err = errors.Join(append(t.errs, fmt.Errorf("%d could not be %s", failed, done))...)
 		return ExitFail, err

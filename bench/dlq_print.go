@@ -15,6 +15,7 @@ import (
 	"golang.org/x/term"
 
 	"floodproof/reference/queue"
+	"floodproof/reports/wording"
 )
 
 // letterJSON is a dead letter as one line of JSON. A payload is text where it is valid UTF-8, else base64, byte by byte as it was received; nothing else of a job is left out, so that a
@@ -127,7 +128,7 @@ func terminalWidth(w io.Writer) int {
 
 // addNarrow writes a letter as some lines.
 func (t *letterTable) addNarrow(l *queue.DeadLetter) error {
-	about := fmt.Sprintf("%s, %s, lane %s, %s", l.At.UTC().Format(time.RFC3339), printable(l.Type), laneTitle(l.Lane), plural(l.Attempts, "attempt"))
+	about := fmt.Sprintf("%s, %s, lane %s, %s", l.At.UTC().Format(time.RFC3339), printable(l.Type), laneTitle(l.Lane), wording.Plural(l.Attempts, "attempt"))
 	_, _ = fmt.Fprintf(t.out, "%s/%s\n  %s  %s", printable(l.Provider), printable(l.EventID), wrap(about, 2, t.narrow), wrap(shorten(printable(l.Reason)), 2, t.narrow)) // its error is that of Flush
 	return t.out.Flush()
 }

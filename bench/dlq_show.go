@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"floodproof/reference/queue"
+	"floodproof/reports/wording"
 )
 
 // show prints one event. A queue that knows of all events shows one in any state, if its provider is said.
@@ -98,6 +99,6 @@ func (f *dlqFlags) print(e *queue.Event) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(f.stdout, "\npayload, %s:\n%s\n", plural(len(e.Payload), "byte"), printableBlock(e.Payload))
+	_, err := fmt.Fprintf(f.stdout, "\npayload, %s:\n%s\n", wording.Plural(len(e.Payload), "byte"), printableBlock(e.Payload))
 	return err
 }

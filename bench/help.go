@@ -6,6 +6,8 @@ import (
 	"io"
 	"strings"
 	"unicode/utf8"
+
+	"floodproof/reports/wording"
 )
 
 const (
@@ -85,21 +87,9 @@ func wrapText(text string) string {
 
 // wrap breaks a text at spaces so that no line is longer than width; lines but the first are indented, and the last ends with a newline. A longer word stands alone.
 func wrap(text string, indent, width int) string {
-	var b strings.Builder
-	column := indent
-	for i, word := range strings.Fields(text) {
-		switch {
-		case i == 0:
-		case column+1+len(word) > width:
-			b.WriteString("\n" + strings.Repeat(" ", indent))
-			column = indent
-		default:
-			b.WriteByte(' ')
-			column++
-		}
-		b.WriteString(word)
-		column += len(word)
+	words, pad := strings.Fields(text), strings.Repeat(" ", indent)
+	if len(words) == 0 {
+		return "\n"
 	}
-	b.WriteByte('\n')
-	return b.String()
+	return wording.Wrap(pad, pad, words, width)[indent:]
 }

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"floodproof/reference/queue"
+	"floodproof/reports/wording"
 )
 
 const replayEventsSynopsis = "replay-events --since T [--type GLOB] [--yes] [flags]"
@@ -232,9 +233,9 @@ func (f *replayEventsFlags) report(r *replayReport) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	text := fmt.Sprintf("%s would be replayed; --yes does it\n", plural(r.Replayable, "event"))
+	text := fmt.Sprintf("%s would be replayed; --yes does it\n", wording.Plural(r.Replayable, "event"))
 	if f.yes {
-		text = fmt.Sprintf("%d of %s replayed\n", r.Replayed, plural(r.Replayable, "event"))
+		text = fmt.Sprintf("%d of %s replayed\n", r.Replayed, wording.Plural(r.Replayable, "event"))
 		if r.Skipped > 0 {
 			text += fmt.Sprintf("%d may not be: a worker has them, or a newer update followed\n", r.Skipped)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"floodproof/reports/ledger"
+	"floodproof/reports/wording"
 )
 
 // curve is one distribution as a percentile curve. X counts the nines: log10(1/(1-quantile)); Y is in milliseconds.
@@ -45,7 +46,7 @@ func newCurve(name string, h *hdrhistogram.Histogram) curve {
 			continue
 		}
 		y := float64(h.ValueAtPercentile(p)) / 1000
-		c.marked = append(c.marked, knot{nines(p / 100), max(y, lowestMS), fmt.Sprintf("%s %s: %s ms", name, percentile(p), figure(y))})
+		c.marked = append(c.marked, knot{nines(p / 100), max(y, lowestMS), fmt.Sprintf("%s %s: %s ms", name, percentile(p), wording.Figure(y))})
 	}
 	return c
 }
@@ -100,7 +101,7 @@ func limitMS(l ledger.LatencyLimit) float64 {
 
 // limitLabel is a limit in words.
 func limitLabel(l ledger.LatencyLimit) string {
-	return clean(l.Of) + " " + percentile(l.Percentile) + " ≤ " + limit(l.Limit)
+	return wording.Clean(l.Of) + " " + percentile(l.Percentile) + " ≤ " + limit(l.Limit)
 }
 
 // percentTicks are the labelled places of the axis, up to its end.

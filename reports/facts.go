@@ -10,6 +10,7 @@ import (
 
 	"floodproof/reports/ledger"
 	"floodproof/reports/verdict"
+	"floodproof/reports/wording"
 )
 
 // sum is one sum that must balance.
@@ -76,19 +77,19 @@ func headline(v *verdict.Verdict) string {
 	case verdict.Pass:
 		head := "All"
 		if n := unexercised(v); n > 0 {
-			head = fmt.Sprintf("Pass, %s not exercised: all", plural(n, "fault"))
+			head = fmt.Sprintf("Pass, %s not exercised: all", wording.Plural(n, "fault"))
 		}
-		return fmt.Sprintf("%s %s are accounted for: nothing was lost, nothing happened twice.", head, plural(c.Acked, "acknowledged event"))
+		return fmt.Sprintf("%s %s are accounted for: nothing was lost, nothing happened twice.", head, wording.Plural(c.Acked, "acknowledged event"))
 	case verdict.Fail:
 		var what []string
 		for _, p := range []part{{"lost", c.Lost, true}, {"done twice", c.Doubled + c.DoubledUnacked, true}, {"unexpected", c.Unexpected, true}} {
 			if p.N > 0 {
-				what = append(what, group(p.N)+" "+p.Name)
+				what = append(what, wording.Group(p.N)+" "+p.Name)
 			}
 		}
 		s := "Failed: " + names(v, verdict.Fail) + "."
 		if len(what) > 0 {
-			s = fmt.Sprintf("Of %s, %s. ", plural(c.Acked, "acknowledged event"), strings.Join(what, ", ")) + s
+			s = fmt.Sprintf("Of %s, %s. ", wording.Plural(c.Acked, "acknowledged event"), strings.Join(what, ", ")) + s
 		}
 		return s
 	case verdict.Unknown:
@@ -186,7 +187,7 @@ func shell(s string) string {
 	if s != "" && strings.IndexFunc(s, func(r rune) bool { return !plain(r) }) < 0 {
 		return s
 	}
-	return "'" + strings.ReplaceAll(clean(s), "'", `'\''`) + "'"
+	return "'" + strings.ReplaceAll(wording.Clean(s), "'", `'\''`) + "'"
 }
 
 // latencyRow is one line of a latency table.
@@ -201,7 +202,7 @@ func (l latencyRow) Cells() []string {
 }
 
 // Samples is how many there are.
-func (l latencyRow) Samples() string { return group(l.Count) }
+func (l latencyRow) Samples() string { return wording.Group(l.Count) }
 
 // latencies are the distributions that are worth a line: ack and effect always, the others when they say something of their own.
 func latencies(v *verdict.Verdict) []latencyRow {
@@ -284,7 +285,7 @@ func remarks(r *Report) []string {
 		{"deliveries were skipped", h.Skipped, false}, {"jumps of the wall clock", h.ClockJumps, false},
 	} {
 		if p.N > 0 {
-			out = append(out, group(p.N)+" "+p.Name)
+			out = append(out, wording.Group(p.N)+" "+p.Name)
 		}
 	}
 	return append(out, h.Notes...)

@@ -11,6 +11,7 @@ import (
 
 	"floodproof/reports/ledger"
 	"floodproof/reports/verdict"
+	"floodproof/reports/wording"
 )
 
 // written is a report made by hand, so that the golden files depend on this package alone.
@@ -81,7 +82,7 @@ func TestTextKeepsToEightyColumns(t *testing.T) {
 			if n := utf8.RuneCountInString(l); n > 80 {
 				t.Errorf("%d columns: %q", n, l)
 			}
-			if clean(l) != l {
+			if wording.Clean(l) != l {
 				t.Errorf("control characters: %q", l)
 			}
 			if strings.TrimRight(l, " ") != l && strings.TrimSpace(l) == "" {
@@ -170,12 +171,12 @@ func TestShell(t *testing.T) {
 
 func TestNumbers(t *testing.T) {
 	tests := []struct{ got, want string }{
-		{group(0), "0"}, {group(999), "999"}, {group(1000), "1,000"}, {group(-1234567), "-1,234,567"},
-		{figure(0), "0"}, {figure(0.0421), "0.042"}, {figure(1.234), "1.23"}, {figure(34.14), "34.1"}, {figure(312.4), "312"}, {figure(12_345), "12,345"},
+		{wording.Group(0), "0"}, {wording.Group(999), "999"}, {wording.Group(1000), "1,000"}, {wording.Group(-1234567), "-1,234,567"},
+		{wording.Figure(0), "0"}, {wording.Figure(0.0421), "0.042"}, {wording.Figure(1.234), "1.23"}, {wording.Figure(34.14), "34.1"}, {wording.Figure(312.4), "312"}, {wording.Figure(12_345), "12,345"},
 		{optional(nil), none}, {withUnit(nil, "MB"), none}, {size(nil), none},
 		{span(0.352), "0.35 s"}, {span(92.4), "92.4 s"}, {span(100.2), "1 min 40 s"}, {span(120), "2 min"}, {span(3720), "1 h 2 min"},
 		{share(1, 1_000_000), "< 0.01 %"}, {share(999_999, 1_000_000), "> 99.99 %"}, {share(0, 5), "0 %"}, {share(5, 5), "100 %"}, {share(1, 0), none},
-		{clock(59.6), "1:00"}, {clock(3601), "1:00:01"}, {percentile(99.9), "p99.9"}, {plural(1, "event"), "1 event"}, {plural(0, "event"), "0 events"},
+		{clock(59.6), "1:00"}, {clock(3601), "1:00:01"}, {percentile(99.9), "p99.9"}, {wording.Plural(1, "event"), "1 event"}, {wording.Plural(0, "event"), "0 events"},
 	}
 	for _, tt := range tests {
 		if tt.got != tt.want {

@@ -14,6 +14,7 @@ import (
 
 	"floodproof/reports/ledger"
 	"floodproof/reports/verdict"
+	"floodproof/reports/wording"
 )
 
 //go:embed page.html.tmpl
@@ -92,16 +93,16 @@ type faultRow struct{ Name, Target, At, For, Status string }
 func newPage(r *Report) *page {
 	v := r.Verdict
 	p := &page{
-		Style: template.CSS(pageStyle), V: v, Outcome: v.Outcome.String(), Title: clean(subject(v)), Headline: headline(v), Why: clean(r.Why),
+		Style: template.CSS(pageStyle), V: v, Outcome: v.Outcome.String(), Title: wording.Clean(subject(v)), Headline: headline(v), Why: wording.Clean(r.Why),
 		Meta: meta(v), Tiles: tiles(v), Bars: bars(v.Counts), Latencies: latencies(v),
-		Curve: curveScene(r), Time: timeScene(r), Remarks: remarks(r), Reproduce: reproduce(v), Version: clean(v.Version),
+		Curve: curveScene(r), Time: timeScene(r), Remarks: remarks(r), Reproduce: reproduce(v), Version: wording.Clean(v.Version),
 		Health: health(v), Env: environment(r.Header), Settings: settings(r.Header.Env.BackendSettings), Storage: storage(v),
 	}
 	for _, f := range ranked(v.Findings) {
 		p.Findings = append(p.Findings, finding{f, strings.TrimSpace(mark(f.Outcome))})
 	}
 	if n := v.LatencyMS.Ack.Excused; n > 0 {
-		p.Excused = plural(n, "ack sample") + " excused: due while a fault stood in the way in, or within five seconds after."
+		p.Excused = wording.Plural(n, "ack sample") + " excused: due while a fault stood in the way in, or within five seconds after."
 	}
 	if r.Ack.TotalCount() > 0 {
 		p.Curves = append(p.Curves, legend{"ack", "ack: due to answer"})
@@ -128,8 +129,8 @@ func meta(v *verdict.Verdict) []pair {
 		started = t.Format("2 Jan 2006, 15:04:05 UTC")
 	}
 	out := []pair{
-		{"seed", strconv.FormatUint(v.Seed, 10)}, {"acknowledgement survives", clean(v.Durability)}, {"started", started},
-		{"took", span(v.DurationS)}, {"run", clean(v.RunID)}, {"effects seen by", clean(v.Target.Observer)},
+		{"seed", strconv.FormatUint(v.Seed, 10)}, {"acknowledgement survives", wording.Clean(v.Durability)}, {"started", started},
+		{"took", span(v.DurationS)}, {"run", wording.Clean(v.RunID)}, {"effects seen by", wording.Clean(v.Target.Observer)},
 	}
 	return slices.DeleteFunc(out, func(p pair) bool { return p.Value == "" })
 }
@@ -148,10 +149,10 @@ func tiles(v *verdict.Verdict) []tile {
 	}
 	doubled := c.Doubled + c.DoubledUnacked
 	return []tile{
-		{"lost", group(c.Lost), "", "of " + plural(c.Acked, "acked event"), zero(c.Lost)},
-		{"done twice", group(doubled), "", plural(c.Effects, "effect") + " seen", zero(doubled)},
-		{"ack p99", optional(v.LatencyMS.Ack.P99), unit(v.LatencyMS.Ack.P99, "ms"), plural(v.LatencyMS.Ack.Count, "sample"), ""},
-		{"effect p99", optional(v.LatencyMS.Effect.P99), unit(v.LatencyMS.Effect.P99, "ms"), plural(v.LatencyMS.Effect.Count, "sample"), ""},
+		{"lost", wording.Group(c.Lost), "", "of " + wording.Plural(c.Acked, "acked event"), zero(c.Lost)},
+		{"done twice", wording.Group(doubled), "", wording.Plural(c.Effects, "effect") + " seen", zero(doubled)},
+		{"ack p99", optional(v.LatencyMS.Ack.P99), unit(v.LatencyMS.Ack.P99, "ms"), wording.Plural(v.LatencyMS.Ack.Count, "sample"), ""},
+		{"effect p99", optional(v.LatencyMS.Effect.P99), unit(v.LatencyMS.Effect.P99, "ms"), wording.Plural(v.LatencyMS.Effect.Count, "sample"), ""},
 		{"peak offered", optional(v.Rates.PeakOfferedPerS), unit(v.Rates.PeakOfferedPerS, "/s"), "mean " + optional(v.Rates.OfferedPerS) + unit(v.Rates.OfferedPerS, "/s"), ""},
 	}
 }
@@ -167,12 +168,12 @@ func unit(f *float64, u string) string {
 func bars(c verdict.Counts) []bar {
 	var out []bar
 	for _, s := range sums(c) {
-		b := bar{Name: s.Name, Total: group(s.Total), Width: percent(s.Total, c.Events)}
+		b := bar{Name: s.Name, Total: wording.Group(s.Total), Width: percent(s.Total, c.Events)}
 		if off := s.off(); off != 0 {
-			b.Off = group(off)
+			b.Off = wording.Group(off)
 		}
 		for _, p := range s.shown() {
-			b.Parts = append(b.Parts, barPart{p.Name, group(p.N), share(p.N, s.Total), "c-" + strings.ReplaceAll(p.Name, " ", "-"), percent(p.N, s.Total)})
+			b.Parts = append(b.Parts, barPart{p.Name, wording.Group(p.N), share(p.N, s.Total), "c-" + strings.ReplaceAll(p.Name, " ", "-"), percent(p.N, s.Total)})
 		}
 		out = append(out, b)
 	}
@@ -190,7 +191,7 @@ func providerRows(v *verdict.Verdict) []providerRow {
 	var out []providerRow
 	for _, name := range providers(v) {
 		p := v.ByProvider[name]
-		out = append(out, providerRow{clean(name), group(p.Events), group(p.Acked), group(p.Applied), group(p.Lost), optional(p.AckP99MS), p.Lost > 0})
+		out = append(out, providerRow{wording.Clean(name), wording.Group(p.Events), wording.Group(p.Acked), wording.Group(p.Applied), wording.Group(p.Lost), optional(p.AckP99MS), p.Lost > 0})
 	}
 	return out
 }
@@ -198,7 +199,7 @@ func providerRows(v *verdict.Verdict) []providerRow {
 func faultRows(faults []verdict.Fault) []faultRow {
 	var out []faultRow
 	for _, f := range faults {
-		row := faultRow{clean(f.Fault), clean(f.Target), span(f.AtS), span(max(f.UntilS-f.AtS, 0)), clean(f.Status)}
+		row := faultRow{wording.Clean(f.Fault), wording.Clean(f.Target), span(f.AtS), span(max(f.UntilS-f.AtS, 0)), wording.Clean(f.Status)}
 		if f.Status == "not-applicable" {
 			row.At, row.For = none, none
 		}
@@ -210,8 +211,8 @@ func faultRows(faults []verdict.Fault) []faultRow {
 func health(v *verdict.Verdict) []pair {
 	h := v.Harness
 	return []pair{
-		{"sent late (over 10 ms)", group(h.Late)}, {"lateness p99", withUnit(h.LateP99MS, "ms")}, {"waited for a slot", group(h.Blocked)},
-		{"skipped", group(h.Skipped)}, {"clock jumps", group(h.ClockJumps)},
+		{"sent late (over 10 ms)", wording.Group(h.Late)}, {"lateness p99", withUnit(h.LateP99MS, "ms")}, {"waited for a slot", wording.Group(h.Blocked)},
+		{"skipped", wording.Group(h.Skipped)}, {"clock jumps", wording.Group(h.ClockJumps)},
 	}
 }
 
@@ -222,8 +223,8 @@ func environment(h *ledger.Header) []pair {
 		cpus = strconv.Itoa(e.CPUs)
 	}
 	out := []pair{
-		{"system", clean(e.OS)}, {"processors", cpus}, {"file system", clean(e.FS)}, {"fsync, median", withUnit(e.FsyncUsP50, "µs")},
-		{"Go", clean(e.Go)}, {"commit", clean(cut(e.Commit, 12))}, {"backend version", clean(e.BackendVersion)},
+		{"system", wording.Clean(e.OS)}, {"processors", cpus}, {"file system", wording.Clean(e.FS)}, {"fsync, median", withUnit(e.FsyncUsP50, "µs")},
+		{"Go", wording.Clean(e.Go)}, {"commit", wording.Clean(wording.Cut(e.Commit, 12))}, {"backend version", wording.Clean(e.BackendVersion)},
 	}
 	return slices.DeleteFunc(out, func(p pair) bool { return p.Value == "" || p.Value == none })
 }
@@ -231,7 +232,7 @@ func environment(h *ledger.Header) []pair {
 func settings(m map[string]string) []pair {
 	var out []pair
 	for _, k := range slices.Sorted(maps.Keys(m)) {
-		out = append(out, pair{clean(k), clean(m[k])})
+		out = append(out, pair{wording.Clean(k), wording.Clean(m[k])})
 	}
 	return out
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"floodproof/reports/verdict"
+	"floodproof/reports/wording"
 )
 
 // The elements of the JUnit format as Jenkins publishes it, which GitLab, Azure and the common GitHub actions read too:
@@ -58,10 +59,10 @@ type (
 func JUnit(w io.Writer, r *Report) error {
 	v := r.Verdict
 	suite := junitSuite{
-		Name: clean(v.Scenario + "/" + v.Backend), Time: seconds(v.DurationS), Timestamp: timestamp(v.StartedAt),
+		Name: wording.Clean(v.Scenario + "/" + v.Backend), Time: seconds(v.DurationS), Timestamp: timestamp(v.StartedAt),
 		Properties: []junitProperty{
-			{"run_id", clean(v.RunID)}, {"seed", strconv.FormatUint(v.Seed, 10)}, {"durability", clean(v.Durability)},
-			{"outcome", v.Outcome.String()}, {"reproduce", clean(reproduce(v))},
+			{"run_id", wording.Clean(v.RunID)}, {"seed", strconv.FormatUint(v.Seed, 10)}, {"durability", wording.Clean(v.Durability)},
+			{"outcome", v.Outcome.String()}, {"reproduce", wording.Clean(reproduce(v))},
 		},
 	}
 	merged := verdict.Pass
@@ -90,10 +91,10 @@ func JUnit(w io.Writer, r *Report) error {
 }
 
 func (s *junitSuite) add(v *verdict.Verdict, f verdict.Finding) {
-	c := junitCase{Name: clean(f.Invariant), ClassName: clean("floodproof." + v.Scenario + "." + v.Backend), Time: "0"}
-	said := clean(f.Observed)
+	c := junitCase{Name: wording.Clean(f.Invariant), ClassName: wording.Clean("floodproof." + v.Scenario + "." + v.Backend), Time: "0"}
+	said := wording.Clean(f.Observed)
 	if f.Limit != "" {
-		said += " (limit " + clean(f.Limit) + ")"
+		said += " (limit " + wording.Clean(f.Limit) + ")"
 	}
 	problem := &junitProblem{Message: said, Type: f.Outcome.String(), Text: details(f)}
 	switch f.Outcome {
@@ -114,10 +115,10 @@ func (s *junitSuite) add(v *verdict.Verdict, f verdict.Finding) {
 func details(f verdict.Finding) string {
 	var lines []string
 	if f.Hint != "" {
-		lines = append(lines, clean(f.Hint))
+		lines = append(lines, wording.Clean(f.Hint))
 	}
 	for _, id := range f.Examples {
-		lines = append(lines, clean(id))
+		lines = append(lines, wording.Clean(id))
 	}
 	return strings.Join(lines, "\n")
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"floodproof/reports/verdict"
+	"floodproof/reports/wording"
 )
 
 // Markdown writes the report as GitHub shows it: fit for a step summary, a comment or an issue.
@@ -24,7 +25,7 @@ func Markdown(w io.Writer, r *Report) error {
 	m.providers(v)
 	m.faults(v)
 	m.notes(r)
-	m.printf("Seed %d, %s, run %s. Again:\n\n```sh\n%s\n```\n", v.Seed, span(v.DurationS), code(v.RunID), strings.ReplaceAll(clean(reproduce(v)), "```", "'''"))
+	m.printf("Seed %d, %s, run %s. Again:\n\n```sh\n%s\n```\n", v.Seed, span(v.DurationS), code(v.RunID), strings.ReplaceAll(wording.Clean(reproduce(v)), "```", "'''"))
 	if err := m.w.Flush(); err != nil {
 		return fmt.Errorf("write markdown report: %w", err)
 	}
@@ -49,7 +50,7 @@ func emblem(o verdict.Outcome) string {
 // prose escapes a foreign text for running text and table cells: no markup, no HTML, no mention of a user, no link.
 func prose(s string) string {
 	var b strings.Builder
-	for _, r := range clean(s) {
+	for _, r := range wording.Clean(s) {
 		switch {
 		case strings.ContainsRune("\\`*_{}[]|~$", r):
 			b.WriteByte('\\')
@@ -74,7 +75,7 @@ func prose(s string) string {
 
 // code writes a foreign text as a code span, also inside a table.
 func code(s string) string {
-	s = strings.NewReplacer("`", "'", "|", "¦").Replace(clean(s))
+	s = strings.NewReplacer("`", "'", "|", "¦").Replace(wording.Clean(s))
 	if strings.TrimSpace(s) == "" {
 		return none
 	}
@@ -85,15 +86,15 @@ func (m *markdown) sums(v *verdict.Verdict) {
 	for _, s := range sums(v.Counts) {
 		var parts []string
 		for _, p := range s.shown() {
-			t := group(p.N) + " " + p.Name
+			t := wording.Group(p.N) + " " + p.Name
 			if p.Bad && p.N > 0 {
 				t = "**" + t + "**"
 			}
 			parts = append(parts, t)
 		}
-		m.printf("- **%s** %s = %s", s.Name, group(s.Total), strings.Join(parts, " + "))
+		m.printf("- **%s** %s = %s", s.Name, wording.Group(s.Total), strings.Join(parts, " + "))
 		if off := s.off(); off != 0 {
-			m.printf(" (does not balance: off by %s)", group(off))
+			m.printf(" (does not balance: off by %s)", wording.Group(off))
 		}
 		m.printf("\n")
 	}
@@ -124,7 +125,7 @@ func (m *markdown) findings(v *verdict.Verdict) {
 func (m *markdown) latencies(v *verdict.Verdict) {
 	m.printf("| latency, ms | p50 | p90 | p99 | p99.9 | max | samples |\n|---|--:|--:|--:|--:|--:|--:|\n")
 	for _, l := range latencies(v) {
-		m.printf("| %s | %s | %s |\n", l.Name, strings.Join(l.Cells(), " | "), group(l.Count))
+		m.printf("| %s | %s | %s |\n", l.Name, strings.Join(l.Cells(), " | "), wording.Group(l.Count))
 	}
 	m.printf("\n")
 }
@@ -136,7 +137,7 @@ func (m *markdown) providers(v *verdict.Verdict) {
 	m.printf("| provider | events | acked | applied | lost | ack p99, ms |\n|---|--:|--:|--:|--:|--:|\n")
 	for _, name := range providers(v) {
 		p := v.ByProvider[name]
-		m.printf("| %s | %s | %s | %s | %s | %s |\n", prose(name), group(p.Events), group(p.Acked), group(p.Applied), group(p.Lost), optional(p.AckP99MS))
+		m.printf("| %s | %s | %s | %s | %s | %s |\n", prose(name), wording.Group(p.Events), wording.Group(p.Acked), wording.Group(p.Applied), wording.Group(p.Lost), optional(p.AckP99MS))
 	}
 	m.printf("\n")
 }

@@ -6,59 +6,19 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
+
+	"floodproof/reports/wording"
 )
 
 // none stands where nothing was measured. It is never a 0.
-const none = "–"
-
-// group writes 1234567 as 1,234,567.
-func group(n int64) string {
-	s := strconv.FormatInt(n, 10)
-	sign := ""
-	if n < 0 {
-		sign, s = "-", s[1:]
-	}
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return sign + s
-}
-
-// plural writes 1 event, 2 events.
-func plural(n int64, one string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return group(n) + " " + one + "s"
-}
-
-// figure writes a measured number with about three significant digits: 0.042, 1.23, 34.1, 312, 12,300.
-func figure(f float64) string {
-	switch a := math.Abs(f); {
-	case math.IsNaN(f) || math.IsInf(f, 0):
-		return none
-	case a == 0:
-		return "0"
-	case a < 0.1:
-		return strconv.FormatFloat(f, 'f', 3, 64)
-	case a < 10:
-		return strconv.FormatFloat(f, 'f', 2, 64)
-	case a < 100:
-		return strconv.FormatFloat(f, 'f', 1, 64)
-	case a < 1e15:
-		return group(int64(math.Round(f)))
-	default:
-		return strconv.FormatFloat(f, 'g', 3, 64)
-	}
-}
+const none = wording.None
 
 // optional writes a figure, or none for nil.
 func optional(f *float64) string {
 	if f == nil {
 		return none
 	}
-	return figure(*f)
+	return wording.Figure(*f)
 }
 
 // withUnit writes an optional figure with its unit, none without one.
@@ -66,7 +26,7 @@ func withUnit(f *float64, unit string) string {
 	if f == nil {
 		return none
 	}
-	return figure(*f) + " " + unit
+	return wording.Figure(*f) + " " + unit
 }
 
 // size writes a number of bytes in decimal units.
@@ -77,11 +37,11 @@ func size(n *int64) string {
 	f := float64(*n)
 	for _, u := range []string{"bytes", "kB", "MB", "GB"} {
 		if math.Abs(f) < 1000 {
-			return figure(f) + " " + u
+			return wording.Figure(f) + " " + u
 		}
 		f /= 1000
 	}
-	return figure(f) + " TB"
+	return wording.Figure(f) + " TB"
 }
 
 // span writes a length of time given in seconds: 0.35 s, 12.0 s, 3 min 20 s, 1 h 2 min.
@@ -121,28 +81,6 @@ func limit(d time.Duration) string {
 		s = s[:len(s)-2]
 	}
 	return s
-}
-
-// clean makes a foreign text safe for one line of a terminal: nothing in it can move the cursor, break the line or hide.
-func clean(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t' || r == '\r':
-			return ' '
-		case !unicode.IsPrint(r):
-			return '\uFFFD'
-		}
-		return r
-	}, s)
-}
-
-// cut shortens s to at most n characters.
-func cut(s string, n int) string {
-	r := []rune(s)
-	if len(r) <= n {
-		return s
-	}
-	return string(r[:max(n-1, 0)]) + "…"
 }
 
 // share writes a part of a whole in per cent. It never rounds to 0 or 100 what is not.

@@ -14,6 +14,7 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 
 	"floodproof/reports/verdict"
+	"floodproof/reports/wording"
 )
 
 // WritePlots writes latency.svg, latency.png, timeline.svg and timeline.png: the page's two charts as pictures of their own, with title and legend, on
@@ -80,7 +81,7 @@ func keys(entries []legend, fonts *font.Cache) []shape {
 func picture(v *verdict.Verdict, what string, legend []shape, chart *scene) *scene {
 	const head = 66
 	s := &scene{W: chartWidth + 2*margin, H: 160}
-	s.text("title", margin, 30, "start", cut(fmt.Sprintf("%s, seed %d: %s, %s", clean(subject(v)), v.Seed, what, v.Outcome), 110))
+	s.text("title", margin, 30, "start", wording.Cut(fmt.Sprintf("%s, seed %d: %s, %s", wording.Clean(subject(v)), v.Seed, what, v.Outcome), 110))
 	if chart == nil {
 		s.text("axis", margin, 90, "start", "Nothing was measured.")
 		return s

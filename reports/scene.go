@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"floodproof/reports/wording"
 )
 
 // scene is a drawing for the page: shapes in the order in which they are painted. What a shape looks like is the style sheet's affair, so that
@@ -80,7 +82,7 @@ func (s *scene) dot(class string, x, y float64, title string) {
 }
 
 func (s *scene) text(class string, x, y float64, anchor, text string) {
-	s.Shapes = append(s.Shapes, shape{Kind: "text", Class: class, X: x, Y: y, Anchor: anchor, Text: clean(text)})
+	s.Shapes = append(s.Shapes, shape{Kind: "text", Class: class, X: x, Y: y, Anchor: anchor, Text: wording.Clean(text)})
 }
 
 // box is an area of a drawing.

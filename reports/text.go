@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"floodproof/reports/verdict"
+	"floodproof/reports/wording"
 )
 
 // textWidth is the width that the text report keeps to.
@@ -68,26 +69,16 @@ func mark(o verdict.Outcome) string {
 }
 
 // wrapped writes a prefix and words, broken so that no line is longer than the width where words allow it.
-func (t *text) wrapped(prefix, s string) { t.words(prefix, strings.Fields(clean(s))) }
+func (t *text) wrapped(prefix, s string) { t.words(prefix, strings.Fields(wording.Clean(s))) }
 
 // words is wrapped for words that may hold blanks of their own.
 func (t *text) words(prefix string, words []string) {
 	indent := strings.Repeat(" ", utf8.RuneCountInString(prefix))
-	line, used := prefix, len(indent)
+	fit := make([]string, len(words))
 	for i, word := range words {
-		word = cut(word, textWidth-len(indent))
-		n := utf8.RuneCountInString(word)
-		switch {
-		case i == 0:
-		case used+1+n > textWidth:
-			t.printf("%s\n", line)
-			line, used = indent, len(indent)
-		default:
-			line, used = line+" ", used+1
-		}
-		line, used = line+word, used+n
+		fit[i] = wording.Cut(word, textWidth-len(indent))
 	}
-	t.printf("%s\n", strings.TrimRight(line, " "))
+	t.printf("%s", wording.Wrap(prefix, indent, fit, textWidth))
 }
 
 // command writes the line that repeats the run so that it can be copied: broken between its words, as a shell allows, where it is too long. Only a word that
@@ -119,7 +110,7 @@ func (t *text) head(r *Report) {
 		name = "UNKNOWN"
 	case verdict.Fail:
 	}
-	rest := fmt.Sprintf("  %s, seed %d, %s", cut(clean(subject(v)), 46), v.Seed, span(v.DurationS))
+	rest := fmt.Sprintf("  %s, seed %d, %s", wording.Cut(wording.Clean(subject(v)), 46), v.Seed, span(v.DurationS))
 	t.printf("%s%s\n", t.paint(v.Outcome, name), rest)
 	t.wrapped("", headline(v))
 	t.printf("\n")
@@ -129,7 +120,7 @@ func (t *text) sums(v *verdict.Verdict) {
 	all := sums(v.Counts)
 	width := 0
 	for _, s := range all {
-		width = max(width, len(group(s.Total)))
+		width = max(width, len(wording.Group(s.Total)))
 	}
 	for _, s := range all {
 		var parts []string
@@ -138,11 +129,11 @@ func (t *text) sums(v *verdict.Verdict) {
 			if i == 0 {
 				plus = ""
 			}
-			parts = append(parts, plus+group(p.N)+" "+p.Name)
+			parts = append(parts, plus+wording.Group(p.N)+" "+p.Name)
 		}
-		t.words(fmt.Sprintf("  %-9s %*s = ", s.Name, width, group(s.Total)), parts)
+		t.words(fmt.Sprintf("  %-9s %*s = ", s.Name, width, wording.Group(s.Total)), parts)
 		if off := s.off(); off != 0 {
-			t.wrapped("  "+strings.Repeat(" ", 10+width)+"   ", fmt.Sprintf("does not balance: off by %s", group(off)))
+			t.wrapped("  "+strings.Repeat(" ", 10+width)+"   ", fmt.Sprintf("does not balance: off by %s", wording.Group(off)))
 		}
 	}
 }
@@ -151,7 +142,7 @@ func (t *text) findings(v *verdict.Verdict) {
 	t.printf("\n")
 	width := 0
 	for _, f := range v.Findings {
-		width = max(width, utf8.RuneCountInString(clean(f.Invariant)))
+		width = max(width, utf8.RuneCountInString(wording.Clean(f.Invariant)))
 	}
 	width = min(width, 30)
 	last := verdict.Pass
@@ -161,7 +152,7 @@ func (t *text) findings(v *verdict.Verdict) {
 			t.printf("\n")
 		}
 		last = f.Outcome
-		name := fmt.Sprintf("%-*s", width, cut(clean(f.Invariant), width))
+		name := fmt.Sprintf("%-*s", width, wording.Cut(wording.Clean(f.Invariant), width))
 		t.coloured("  "+t.paint(f.Outcome, mark(f.Outcome))+"  "+name+"  ", len(indent)+width+2, said(f))
 		if f.Outcome == verdict.Pass {
 			continue
@@ -201,10 +192,10 @@ func (t *text) latencies(v *verdict.Verdict) {
 		for _, c := range l.Cells() {
 			t.printf("%9s", c)
 		}
-		t.printf("%12s\n", group(l.Count))
+		t.printf("%12s\n", wording.Group(l.Count))
 	}
 	if n := v.LatencyMS.Ack.Excused; n > 0 {
-		t.wrapped("  ", plural(n, "ack sample")+" excused: due while a fault stood in the way in.")
+		t.wrapped("  ", wording.Plural(n, "ack sample")+" excused: due while a fault stood in the way in.")
 	}
 }
 
@@ -215,7 +206,7 @@ func (t *text) faults(v *verdict.Verdict) {
 	}
 	t.printf("\n")
 	for _, g := range groups {
-		t.wrapped(fmt.Sprintf("  %-14s  ", cut(clean(g.Status), 14)), g.String())
+		t.wrapped(fmt.Sprintf("  %-14s  ", wording.Cut(wording.Clean(g.Status), 14)), g.String())
 	}
 }
 

@@ -1,6 +1,10 @@
 package reports
 
-import "math"
+import (
+	"math"
+
+	"floodproof/reports/wording"
+)
 
 // The geometry of the time line: label rows for faults, the rates, the backlog, the strip of segments.
 const (
@@ -196,7 +200,7 @@ func figureTick(v float64) string {
 	case v >= 10_000:
 		return trimZero(v/1e3) + " k"
 	case v >= 1000:
-		return group(int64(math.Round(v)))
+		return wording.Group(int64(math.Round(v)))
 	default:
 		return trimZero(v)
 	}

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"floodproof/reports/verdict"
+	"floodproof/reports/wording"
 )
 
 // timeline is what both kinds of chart show of a run along time.
@@ -86,12 +87,12 @@ func (t *timeline) addFaults(faults []verdict.Fault) {
 		if f.Status == "not-applicable" || !finite(f.AtS) || !finite(f.UntilS) {
 			continue
 		}
-		label := clean(f.Fault)
+		label := wording.Clean(f.Fault)
 		if f.Target != "" {
-			label += " " + clean(f.Target)
+			label += " " + wording.Clean(f.Target)
 		}
 		from := min(max(f.AtS, 0), t.end)
-		t.faults = append(t.faults, band{from, min(max(f.UntilS, from), t.end), cut(label, 40), f.Status})
+		t.faults = append(t.faults, band{from, min(max(f.UntilS, from), t.end), wording.Cut(label, 40), f.Status})
 	}
 }
 
@@ -107,7 +108,7 @@ func (t *timeline) addSegments(r *Report) {
 			continue
 		}
 		from := min(max(s.FromS, 0), t.end)
-		t.segments = append(t.segments, stretch{from, min(max(s.UntilS, from), t.end), clean(s.Name), s.Scale, s.Scale > slowest, s.Gated})
+		t.segments = append(t.segments, stretch{from, min(max(s.UntilS, from), t.end), wording.Clean(s.Name), s.Scale, s.Scale > slowest, s.Gated})
 	}
 	if r.End == nil || r.Series.Len() == 0 {
 		return
@@ -123,7 +124,7 @@ func (t *timeline) title(i int) string {
 	if t.step > 1 {
 		s += "–" + clock(float64(i+1)*t.step)
 	}
-	return fmt.Sprintf("%s  offered %s/s, acked %s/s, applied %s/s, backlog %s", s, figure(t.offered[i]), figure(t.acked[i]), figure(t.applied[i]), figure(t.backlog[i]))
+	return fmt.Sprintf("%s  offered %s/s, acked %s/s, applied %s/s, backlog %s", s, wording.Figure(t.offered[i]), wording.Figure(t.acked[i]), wording.Figure(t.applied[i]), wording.Figure(t.backlog[i]))
 }
 
 // place puts labels into rows so that none covers another: want is where each should begin, length how long it is, room

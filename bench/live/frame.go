@@ -5,6 +5,8 @@ import (
 	"math"
 	"strings"
 	"time"
+
+	"floodproof/reports/wording"
 )
 
 // frame is what one drawing needs: the newest snapshot and a short memory of the ones before.
@@ -94,14 +96,14 @@ func newLine(width int, st style) *line {
 }
 
 func (l *line) plain(s string) *line {
-	s = cut(s, l.left)
+	s = wording.Cut(s, l.left)
 	l.left -= len([]rune(s))
 	l.b.WriteString(s)
 	return l
 }
 
 func (l *line) styled(m meaning, s string) *line {
-	if s = cut(s, l.left); s != "" {
+	if s = wording.Cut(s, l.left); s != "" {
 		l.left -= len([]rune(s))
 		l.b.WriteString(l.st(m, s))
 	}
@@ -133,9 +135,9 @@ func render(f *frame, width int, st style) string {
 }
 
 func title(s Snapshot, width int, st style) *line {
-	l := newLine(width, st).styled(strong, clean(s.Scenario)).plain(" on "+clean(s.Backend)).styled(faint, " · ").plain(s.Phase.String())
+	l := newLine(width, st).styled(strong, wording.Clean(s.Scenario)).plain(" on "+wording.Clean(s.Backend)).styled(faint, " · ").plain(s.Phase.String())
 	if s.Phase == Running && s.Segment != "" {
-		l.plain(" "+clean(s.Segment)).styled(faint, " "+scale(s.Scale)+" · day ").plain(daytime(s.Day))
+		l.plain(" "+wording.Clean(s.Segment)).styled(faint, " "+scale(s.Scale)+" · day ").plain(daytime(s.Day))
 	}
 	return l
 }
@@ -160,20 +162,20 @@ func bar(s Snapshot, width int, st style) *line {
 const column = 36
 
 func countLine(f *frame, name string, n int64, of func(point) int64, width int, st style) *line {
-	l := newLine(width, st).styled(faint, pad(name)).plain(fmt.Sprintf("%12s", group(n)))
+	l := newLine(width, st).styled(faint, pad(name)).plain(fmt.Sprintf("%12s", wording.Group(n)))
 	if of == nil {
-		return l.styled(faint, " of "+group(f.now.Planned))
+		return l.styled(faint, " of "+wording.Group(f.now.Planned))
 	}
 	rates := f.rates(of)
 	now := 0.0
 	if len(rates) > 0 {
 		now = max(rates[len(rates)-1], 0)
 	}
-	return l.plain(fmt.Sprintf("%10s/s  ", group(int64(math.Round(now))))).plain(spark(rates, width-column))
+	return l.plain(fmt.Sprintf("%10s/s  ", wording.Group(int64(math.Round(now))))).plain(spark(rates, width-column))
 }
 
 func backlogLine(f *frame, width int, st style) *line {
-	return newLine(width, st).styled(faint, pad("backlog")).plain(fmt.Sprintf("%12s", group(f.now.Backlog))).
+	return newLine(width, st).styled(faint, pad("backlog")).plain(fmt.Sprintf("%12s", wording.Group(f.now.Backlog))).
 		plain(strings.Repeat(" ", 14)).plain(spark(f.backlog(), width-column))
 }
 
@@ -183,9 +185,9 @@ func healthLine(s Snapshot, width int, st style) *line {
 		p99 = latency(s.AckP99)
 	}
 	return newLine(width, st).styled(faint, pad("ack p99")).plain(fmt.Sprintf("%12s", p99)).
-		styled(faint, "   in flight ").plain(group(s.InFlight)).
-		styled(faint, "   blocked ").plain(group(s.Blocked)).
-		styled(faint, "   to retry ").plain(group(s.Retries))
+		styled(faint, "   in flight ").plain(wording.Group(s.InFlight)).
+		styled(faint, "   blocked ").plain(wording.Group(s.Blocked)).
+		styled(faint, "   to retry ").plain(wording.Group(s.Retries))
 }
 
 func faultLine(s Snapshot, width int, st style) *line {
@@ -193,7 +195,7 @@ func faultLine(s Snapshot, width int, st style) *line {
 	if len(s.Faults) == 0 {
 		return l.styled(faint, fmt.Sprintf("%12s", "none"))
 	}
-	return l.plain("  ").styled(alarm, clean(strings.Join(s.Faults, ", ")))
+	return l.plain("  ").styled(alarm, wording.Clean(strings.Join(s.Faults, ", ")))
 }
 
 func pad(name string) string { return fmt.Sprintf("%-8s", name) }

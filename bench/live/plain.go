@@ -6,6 +6,8 @@ import (
 	"io"
 	"strings"
 	"time"
+
+	"floodproof/reports/wording"
 )
 
 // heartbeat is the longest silence of the plain view.
@@ -55,13 +57,13 @@ func changes(last, now Snapshot, first bool) []string {
 		lines = append(lines, phaseLine(now))
 	}
 	if now.Segment != "" && now.Segment != last.Segment {
-		lines = append(lines, fmt.Sprintf("segment %s at %s, from %s on the day's clock", clean(now.Segment), scale(now.Scale), daytime(now.Day)))
+		lines = append(lines, fmt.Sprintf("segment %s at %s, from %s on the day's clock", wording.Clean(now.Segment), scale(now.Scale), daytime(now.Day)))
 	}
 	for _, f := range missing(last.Faults, now.Faults) {
-		lines = append(lines, "fault "+clean(f)+" begins")
+		lines = append(lines, "fault "+wording.Clean(f)+" begins")
 	}
 	for _, f := range missing(now.Faults, last.Faults) {
-		lines = append(lines, "fault "+clean(f)+" healed")
+		lines = append(lines, "fault "+wording.Clean(f)+" healed")
 	}
 	return lines
 }
@@ -69,9 +71,9 @@ func changes(last, now Snapshot, first bool) []string {
 func phaseLine(s Snapshot) string {
 	switch s.Phase {
 	case Starting:
-		return fmt.Sprintf("starting %s on %s", clean(s.Scenario), clean(s.Backend))
+		return fmt.Sprintf("starting %s on %s", wording.Clean(s.Scenario), wording.Clean(s.Backend))
 	case Running:
-		return fmt.Sprintf("running %s on %s: %s events", clean(s.Scenario), clean(s.Backend), group(s.Planned))
+		return fmt.Sprintf("running %s on %s: %s events", wording.Clean(s.Scenario), wording.Clean(s.Backend), wording.Group(s.Planned))
 	case Draining, Judging, Done:
 		return s.Phase.String() + ": " + progress(s)
 	default:
@@ -97,13 +99,13 @@ func missing(prev, next []string) []string {
 // progress is a snapshot's numbers in one line.
 func progress(s Snapshot) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "sent %s of %s, acked %s, applied %s, backlog %s", group(s.Sent), group(s.Planned), group(s.Acked), group(s.Applied), group(s.Backlog))
+	fmt.Fprintf(&b, "sent %s of %s, acked %s, applied %s, backlog %s", wording.Group(s.Sent), wording.Group(s.Planned), wording.Group(s.Acked), wording.Group(s.Applied), wording.Group(s.Backlog))
 	for _, x := range []struct {
 		n    int64
 		text string
 	}{{s.InFlight, "in flight"}, {s.Blocked, "blocked"}, {s.Retries, "to retry"}} {
 		if x.n > 0 {
-			fmt.Fprintf(&b, ", %s %s", group(x.n), x.text)
+			fmt.Fprintf(&b, ", %s %s", wording.Group(x.n), x.text)
 		}
 	}
 	if s.AckP99 > 0 {

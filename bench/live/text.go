@@ -3,46 +3,8 @@ package live
 import (
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
-	"unicode"
 )
-
-// clean makes a name safe to print: one line, no control characters, so that a hostile name cannot move the cursor.
-func clean(s string) string {
-	return strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return '?'
-		}
-		return r
-	}, s)
-}
-
-// cut shortens s to at most n characters and says so with an ellipsis.
-func cut(s string, n int) string {
-	r := []rune(s)
-	switch {
-	case len(r) <= n:
-		return s
-	case n <= 0:
-		return ""
-	default:
-		return string(r[:n-1]) + "…"
-	}
-}
-
-// group writes 1234567 as 1,234,567.
-func group(n int64) string {
-	s := strconv.FormatInt(n, 10)
-	sign := ""
-	if n < 0 {
-		sign, s = "-", s[1:]
-	}
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return sign + s
-}
 
 // clock writes a duration as 0:07, 12:34 or 1:02:03.
 func clock(d time.Duration) string {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"floodproof/reports/verdict"
+	"floodproof/reports/wording"
 )
 
 //go:embed page.html.tmpl
@@ -76,20 +77,20 @@ func newPage(m *Matrix) *page {
 // cleaned is the matrix with foreign texts made safe to be shown; what HTML itself has to escape is the template's affair.
 func cleaned(m *Matrix) *Matrix {
 	c := *m
-	c.Version = clean(m.Version)
+	c.Version = wording.Clean(m.Version)
 	c.Families, c.Backends, c.Missing, c.Cells = slices.Clone(m.Families), slices.Clone(m.Backends), slices.Clone(m.Missing), slices.Clone(m.Cells)
 	for i, f := range c.Families {
-		c.Families[i].Name, c.Families[i].Scenario, c.Families[i].Why = clean(f.Name), clean(f.Scenario), clean(f.Why)
+		c.Families[i].Name, c.Families[i].Scenario, c.Families[i].Why = wording.Clean(f.Name), wording.Clean(f.Scenario), wording.Clean(f.Why)
 	}
 	for i, b := range c.Backends {
-		c.Backends[i] = Backend{clean(b.Name), clean(b.Doc)}
+		c.Backends[i] = Backend{wording.Clean(b.Name), wording.Clean(b.Doc)}
 	}
 	for i, x := range c.Missing {
-		c.Missing[i] = Missing{clean(x.Name), clean(x.Why)}
+		c.Missing[i] = Missing{wording.Clean(x.Name), wording.Clean(x.Why)}
 	}
 	for i, cell := range c.Cells {
-		c.Cells[i].Backend, c.Cells[i].Family = clean(cell.Backend), clean(cell.Family)
-		c.Cells[i].Durability, c.Cells[i].Why, c.Cells[i].Report = clean(cell.Durability), clean(cell.Why), clean(cell.Report)
+		c.Cells[i].Backend, c.Cells[i].Family = wording.Clean(cell.Backend), wording.Clean(cell.Family)
+		c.Cells[i].Durability, c.Cells[i].Why, c.Cells[i].Report = wording.Clean(cell.Durability), wording.Clean(cell.Why), wording.Clean(cell.Report)
 	}
 	return &c
 }
@@ -115,7 +116,7 @@ func newBox(c *Cell) box {
 		return box{Class: "blank"}
 	}
 	words, claimed := strings.CutSuffix(c.Words(), " (not claimed)")
-	b := box{Words: words, Why: c.Why, Report: c.Report, Note: fmt.Sprintf("%d/%s", c.Done, plural(c.Faults, "fault"))}
+	b := box{Words: words, Why: c.Why, Report: c.Report, Note: fmt.Sprintf("%d/%s", c.Done, wording.Plural(c.Faults, "fault"))}
 	switch {
 	case claimed:
 		b.Note = "not claimed · " + b.Note

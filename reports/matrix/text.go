@@ -6,10 +6,10 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"floodproof/reports/verdict"
+	"floodproof/reports/wording"
 )
 
 // textWidth is the width that the text keeps to.
@@ -61,28 +61,16 @@ func (m *Matrix) open() string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d of %s not exercised", n, plural(len(m.Cells), "cell"))
+	return fmt.Sprintf("%d of %s not exercised", n, wording.Plural(len(m.Cells), "cell"))
 }
 
 // size says how large the matrix is.
 func (m *Matrix) size() string {
-	s := fmt.Sprintf("%s, %s of faults", plural(len(m.Backends), "backend"), plural(len(m.Families), "family"))
+	s := fmt.Sprintf("%s, %s of faults", wording.Plural(len(m.Backends), "backend"), wording.Plural(len(m.Families), "family"))
 	if m.Interrupted {
 		s += ", interrupted"
 	}
 	return s
-}
-
-// plural is "1 family" or "2 families".
-func plural(n int, noun string) string {
-	switch {
-	case n == 1:
-		return "1 " + noun
-	case strings.HasSuffix(noun, "y"):
-		return fmt.Sprintf("%d %sies", n, strings.TrimSuffix(noun, "y"))
-	default:
-		return fmt.Sprintf("%d %ss", n, noun)
-	}
 }
 
 // style is how the table may be written.
@@ -111,11 +99,11 @@ func (t *text) table() {
 	gap := strings.Repeat(" ", style.gap)
 	line := "  " + pad("", widths[0])
 	for i, f := range t.m.Families {
-		line += gap + pad(clean(f.Name), widths[i+1])
+		line += gap + pad(wording.Clean(f.Name), widths[i+1])
 	}
 	t.printf("%s\n", strings.TrimRight(line, " "))
 	for _, b := range t.m.Backends {
-		t.printf("  %s", pad(clean(b.Name), widths[0]))
+		t.printf("  %s", pad(wording.Clean(b.Name), widths[0]))
 		for i, f := range t.m.Families {
 			c := t.m.Cell(b.Name, f.Name)
 			word := style.words(c)
@@ -133,10 +121,10 @@ func (t *text) table() {
 func (t *text) widths(words func(*Cell) string) []int {
 	widths := make([]int, len(t.m.Families)+1)
 	for _, b := range t.m.Backends {
-		widths[0] = max(widths[0], utf8.RuneCountInString(clean(b.Name)))
+		widths[0] = max(widths[0], utf8.RuneCountInString(wording.Clean(b.Name)))
 	}
 	for i, f := range t.m.Families {
-		widths[i+1] = utf8.RuneCountInString(clean(f.Name))
+		widths[i+1] = utf8.RuneCountInString(wording.Clean(f.Name))
 		for _, b := range t.m.Backends {
 			widths[i+1] = max(widths[i+1], utf8.RuneCountInString(words(t.m.Cell(b.Name, f.Name))))
 		}
@@ -251,34 +239,8 @@ func rank(c Cell) int {
 
 // wrapped writes words behind a prefix, and breaks them so that no line is longer than the width where words allow it.
 func (t *text) wrapped(prefix, s string) {
-	const hanging = "    "
-	line := prefix
-	for i, word := range strings.Fields(clean(s)) {
-		switch {
-		case i == 0:
-			line += word
-		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > textWidth:
-			t.printf("%s\n", line)
-			line = hanging + word
-		default:
-			line += " " + word
-		}
-	}
-	t.printf("%s\n", line)
+	t.printf("%s", wording.Wrap(prefix, "    ", strings.Fields(wording.Clean(s)), textWidth))
 }
 
 // pad makes s n characters wide.
 func pad(s string, n int) string { return s + strings.Repeat(" ", max(n-utf8.RuneCountInString(s), 0)) }
-
-// clean makes a foreign text safe for one line of a terminal.
-func clean(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t' || r == '\r':
-			return ' '
-		case !unicode.IsPrint(r):
-			return '\uFFFD'
-		}
-		return r
-	}, s)
-}

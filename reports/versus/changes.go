@@ -13,6 +13,7 @@ import (
 	"floodproof/reports/compare"
 	"floodproof/reports/ledger"
 	"floodproof/reports/verdict"
+	"floodproof/reports/wording"
 )
 
 // notJudged stands for an invariant that a side does not have.
@@ -168,7 +169,7 @@ func (d *Difference) fsync(old, now *float64) {
 		return
 	}
 	if ratio := *now / *old; ratio > 2 || ratio < 0.5 {
-		d.Env = append(d.Env, TextChange{"fsync, median", figure(*old) + " µs", figure(*now) + " µs"})
+		d.Env = append(d.Env, TextChange{"fsync, median", wording.Figure(*old) + " µs", wording.Figure(*now) + " µs"})
 	}
 }
 

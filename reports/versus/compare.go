@@ -9,6 +9,7 @@ import (
 	"floodproof/reports/compare"
 	"floodproof/reports/ledger"
 	"floodproof/reports/verdict"
+	"floodproof/reports/wording"
 )
 
 const (
@@ -200,7 +201,7 @@ func (row *Row) add(r Run) {
 			row.Notes = append(row.Notes, fmt.Sprintf("round %d: ", r.Round)+fmt.Sprintf(format, args...))
 		}
 	}
-	add(excused, "lost %s of %s acknowledged events, which its claim (%s) does not promise to keep", group(v.Counts.Lost), group(v.Counts.Acked), v.Durability)
+	add(excused, "lost %s of %s acknowledged events, which its claim (%s) does not promise to keep", wording.Group(v.Counts.Lost), wording.Group(v.Counts.Acked), v.Durability)
 	for _, f := range v.Findings {
 		add(f.Outcome != verdict.Pass && !(excused && f.Invariant == "no-loss"), "%s: %s, %s", f.Invariant, f.Outcome, f.Observed)
 	}
@@ -217,7 +218,7 @@ func (row *Row) lateness() {
 		}
 	}
 	if rounds > 0 {
-		row.Notes = append(row.Notes, fmt.Sprintf("the harness was late in %d of %s (p99 up to %s ms): latencies are partly its own", rounds, plural(row.Rounds, "round"), figure(worst)))
+		row.Notes = append(row.Notes, fmt.Sprintf("the harness was late in %d of %s (p99 up to %s ms): latencies are partly its own", rounds, wording.Plural(row.Rounds, "round"), wording.Figure(worst)))
 	}
 }
 
@@ -236,7 +237,7 @@ func figureOf(f *float64) string {
 	if f == nil {
 		return none
 	}
-	return figure(*f)
+	return wording.Figure(*f)
 }
 
 // values are those of a metric, by round.
@@ -268,7 +269,7 @@ func doubt(m Metric, runs []Run) string {
 		case late(v):
 			return "the harness itself was late"
 		case (m.Key == "ack_p999_ms" || m.Key == "effect_p999_ms") && samples < enoughForP999:
-			return fmt.Sprintf("%s samples are too few", group(samples))
+			return fmt.Sprintf("%s samples are too few", wording.Group(samples))
 		}
 	}
 	return ""

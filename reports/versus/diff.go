@@ -7,6 +7,7 @@ import (
 
 	"floodproof/reports/compare"
 	"floodproof/reports/verdict"
+	"floodproof/reports/wording"
 )
 
 // DefaultLimit is by how much a latency may grow before it is a regression, as a share.
@@ -136,13 +137,13 @@ func comparable(before, after []*verdict.Verdict) error {
 	for i, runs := range [][]*verdict.Verdict{before, after} {
 		for _, v := range runs[1:] {
 			if v.Scenario != runs[0].Scenario || v.Backend != runs[0].Backend {
-				fail("the %s side has runs of %s on %s and of %s on %s: %w", []string{"old", "new"}[i], clean(runs[0].Scenario), clean(runs[0].Backend), clean(v.Scenario), clean(v.Backend), ErrNotComparable)
+				fail("the %s side has runs of %s on %s and of %s on %s: %w", []string{"old", "new"}[i], wording.Clean(runs[0].Scenario), wording.Clean(runs[0].Backend), wording.Clean(v.Scenario), wording.Clean(v.Backend), ErrNotComparable)
 				break
 			}
 		}
 	}
 	if a, b := before[0].Scenario, after[0].Scenario; a != b {
-		fail("the scenarios differ, %s and %s: %w", clean(a), clean(b), ErrNotComparable)
+		fail("the scenarios differ, %s and %s: %w", wording.Clean(a), wording.Clean(b), ErrNotComparable)
 	}
 	for i := range min(len(before), len(after)) {
 		if a, b := before[i].Seed, after[i].Seed; a != b {
@@ -172,13 +173,13 @@ func (d *Difference) judge(before, after []*verdict.Verdict) {
 		}
 	}
 	bad(d.New.Outcome == verdict.Fail && d.Old.Outcome != verdict.Fail, "the outcome went from %s to %s", d.Old.Outcome, d.New.Outcome)
-	bad(d.New.Lost > 0, "%s acknowledged events lost (before: %s)", group(d.New.Lost), group(d.Old.Lost))
-	bad(d.New.Twice > 0, "%s events done twice (before: %s)", group(d.New.Twice), group(d.Old.Twice))
+	bad(d.New.Lost > 0, "%s acknowledged events lost (before: %s)", wording.Group(d.New.Lost), wording.Group(d.Old.Lost))
+	bad(d.New.Twice > 0, "%s events done twice (before: %s)", wording.Group(d.New.Twice), wording.Group(d.Old.Twice))
 	for _, f := range d.Findings {
 		bad(f.Worse && f.New == verdict.Fail.String(), "%s went from %s to fail: %s", f.Invariant, f.Old, f.Observed)
 	}
 	for _, l := range d.Latencies {
-		bad(l.Worse, "%s %s is proved worse by more than %s %%: %s", l.Of, l.Percentile, figure(100*d.Limit), l.Result)
+		bad(l.Worse, "%s %s is proved worse by more than %s %%: %s", l.Of, l.Percentile, wording.Figure(100*d.Limit), l.Result)
 	}
 	if len(d.Scenario) > 0 {
 		d.Doubts = append(d.Doubts, "the scenario was changed in between: the two sides answer different questions")
@@ -204,6 +205,6 @@ func (d *Difference) notes(before, after []*verdict.Verdict) {
 	}
 	add(d.Pairs == 1, "a single pair of runs proves nothing about latency, so that every percentile says ~: give two directories of at least %d runs each, made in turn", compare.MinRounds)
 	add(d.Pairs > 1 && d.Pairs < compare.MinRounds, "%d pairs prove nothing about latency, so that every percentile says ~: %d are the least", d.Pairs, compare.MinRounds)
-	add(len(before) != len(after), "the old side has %s and the new one %s: counts and latencies are of the first %d of each", plural(len(before), "run"), plural(len(after), "run"), d.Pairs)
+	add(len(before) != len(after), "the old side has %s and the new one %s: counts and latencies are of the first %d of each", wording.Plural(len(before), "run"), wording.Plural(len(after), "run"), d.Pairs)
 	add(d.Old.Backend != d.New.Backend, "the backends differ, %s and %s", d.Old.Backend, d.New.Backend)
 }

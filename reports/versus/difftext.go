@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"floodproof/reports/verdict"
+	"floodproof/reports/wording"
 )
 
 // Text writes the difference for a terminal, at most 80 columns where words allow it.
@@ -48,14 +49,14 @@ func (d *Difference) headline() string {
 	case verdict.Pass:
 		return "NO REGRESSION is shown."
 	case verdict.Fail:
-		return fmt.Sprintf("REGRESSION: %s.", plural(len(d.Regressions), "reason"))
+		return fmt.Sprintf("REGRESSION: %s.", wording.Plural(len(d.Regressions), "reason"))
 	case verdict.Unknown:
 	}
 	return "CANNOT TELL: the new side shows nothing."
 }
 
 func (t *text) side(name string, s Side) {
-	t.wrapped("  "+name+"  ", fmt.Sprintf("%s on %s, seed %d, %s: %s, %s lost, %s twice", clean(s.Scenario), clean(s.Backend), s.Seed, plural(s.Runs, "run"), tallied(s.Outcomes), group(s.Lost), group(s.Twice)))
+	t.wrapped("  "+name+"  ", fmt.Sprintf("%s on %s, seed %d, %s: %s, %s lost, %s twice", wording.Clean(s.Scenario), wording.Clean(s.Backend), s.Seed, wording.Plural(s.Runs, "run"), tallied(s.Outcomes), wording.Group(s.Lost), wording.Group(s.Twice)))
 }
 
 // list writes lines that begin with the same prefix, the first after an empty line.
@@ -95,7 +96,7 @@ func (t *text) counts(list []CountChange) {
 		if c.New > c.Old {
 			sign = "+"
 		}
-		rows = append(rows, []string{"  " + c.Name, group(c.Old), group(c.New), sign + group(c.New-c.Old)})
+		rows = append(rows, []string{"  " + c.Name, wording.Group(c.Old), wording.Group(c.New), sign + wording.Group(c.New-c.Old)})
 	}
 	t.printf("\n")
 	t.rows(rows)

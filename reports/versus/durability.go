@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"floodproof/reports/verdict"
+	"floodproof/reports/wording"
 )
 
 // The faults that try what an acknowledgement survives, as the ledger names them.
@@ -77,11 +78,11 @@ func (d Durability) String() string {
 	case d.Tried == "" && d.Lost == 0:
 		return claim + " claimed; not tried"
 	case d.Tried == "":
-		return fmt.Sprintf("%s claimed; not tried, %s lost", claim, group(d.Lost))
+		return fmt.Sprintf("%s claimed; not tried, %s lost", claim, wording.Group(d.Lost))
 	case d.Lost == 0:
 		return fmt.Sprintf("%s claimed; %s tried, survived", claim, d.Tried)
 	default:
-		return fmt.Sprintf("%s claimed; %s tried, %s lost", claim, d.Tried, group(d.Lost))
+		return fmt.Sprintf("%s claimed; %s tried, %s lost", claim, d.Tried, wording.Group(d.Lost))
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"floodproof/reports/compare"
 	"floodproof/reports/verdict"
+	"floodproof/reports/wording"
 )
 
 //go:embed page.html.tmpl
@@ -81,7 +82,7 @@ type pageLink struct{ Name, URL, Outcome string }
 func (c *Comparison) page(base string) *page {
 	p := &page{
 		Style: template.CSS(pageStyle), C: c, Outcome: c.Outcome.String(), Headline: c.headline(), Started: c.StartedAt,
-		Rounds: plural(c.Rounds, "round"), Confidence: c.confidence(), Notes: c.Notes,
+		Rounds: wording.Plural(c.Rounds, "round"), Confidence: c.confidence(), Notes: c.Notes,
 	}
 	for _, g := range []struct {
 		name     string
@@ -176,12 +177,12 @@ func pageCellOf(c Cell, m Metric, top float64) pageCell {
 	if c.N == 0 {
 		return pageCell{Value: none, Width: "0"}
 	}
-	p := pageCell{Value: figure(c.Median), Change: c.Change, Limit: c.Limit, Doubt: c.Doubt != "", Title: c.Doubt, Width: "0"}
+	p := pageCell{Value: wording.Figure(c.Median), Change: c.Change, Limit: c.Limit, Doubt: c.Doubt != "", Title: c.Doubt, Width: "0"}
 	if top > 0 {
 		p.Width = fmt.Sprintf("%.1f", 100*c.Median/top)
 	}
 	if c.N > 1 {
-		p.Interval = figure(c.Low) + " – " + figure(c.High)
+		p.Interval = wording.Figure(c.Low) + " – " + wording.Figure(c.High)
 	}
 	if a := c.Against; a != nil {
 		p.Title += " " + a.String()
@@ -196,7 +197,7 @@ func pageCellOf(c Cell, m Metric, top float64) pageCell {
 }
 
 func pageRowOf(r Row, base string) pageRow {
-	p := pageRow{Row: r, Acked: group(r.Acked), Lost: group(r.Lost), Doubled: group(r.Doubled), Durability: r.Durability.String()}
+	p := pageRow{Row: r, Acked: wording.Group(r.Acked), Lost: wording.Group(r.Lost), Doubled: wording.Group(r.Doubled), Durability: r.Durability.String()}
 	if r.Lost > 0 && r.Outcome == verdict.Fail {
 		p.Tone = "bad"
 	}

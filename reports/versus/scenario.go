@@ -15,6 +15,7 @@ import (
 
 	"floodproof/reports/ledger"
 	"floodproof/reports/verdict"
+	"floodproof/reports/wording"
 )
 
 // Answer is a run of a side: its verdict, and the question that it answers.
@@ -74,7 +75,7 @@ func scenarioChanges(old, now Answer) []TextChange {
 	var list []TextChange
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		if a[name] != b[name] {
-			list = append(list, TextChange{clean(name), clean(a[name]), clean(b[name])})
+			list = append(list, TextChange{wording.Clean(name), wording.Clean(a[name]), wording.Clean(b[name])})
 		}
 	}
 	return list
@@ -117,7 +118,7 @@ func shapeChanges(old, now *verdict.Verdict) []TextChange {
 	}
 	add("segments", shape(old), shape(now))
 	if old.Seed == now.Seed && !old.Interrupted && !now.Interrupted {
-		add("events", group(old.Counts.Events), group(now.Counts.Events))
+		add("events", wording.Group(old.Counts.Events), wording.Group(now.Counts.Events))
 	}
 	return list
 }
@@ -126,7 +127,7 @@ func shapeChanges(old, now *verdict.Verdict) []TextChange {
 func shape(v *verdict.Verdict) string {
 	var parts []string
 	for _, s := range v.Segments {
-		part := fmt.Sprintf("%s x%s", clean(s.Name), figure(s.Scale))
+		part := fmt.Sprintf("%s x%s", wording.Clean(s.Name), wording.Figure(s.Scale))
 		if s.Gated {
 			part += " gated"
 		}
@@ -167,5 +168,5 @@ func (d *Difference) sameQuestion() error {
 	if more := len(d.Scenario) - maxTold; more > 0 {
 		told = append(told, fmt.Sprintf("and %d more", more))
 	}
-	return fmt.Errorf("the scenario %s was changed in between, %s: %w", clean(d.Old.Scenario), strings.Join(told, ", "), ErrNotComparable)
+	return fmt.Errorf("the scenario %s was changed in between, %s: %w", wording.Clean(d.Old.Scenario), strings.Join(told, ", "), ErrNotComparable)
 }

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"floodproof/reports/verdict"
+	"floodproof/reports/wording"
 )
 
 // MinWidth is the narrowest terminal that the table is made for.
@@ -17,7 +18,7 @@ const MinWidth = 80
 // Text writes the table for a terminal of a width in columns (MinWidth if it is less). Columns that do not fit side by side stand in further blocks below.
 func (c *Comparison) Text(w io.Writer, width int) error {
 	t := &text{w: bufio.NewWriter(w), width: max(width, MinWidth)}
-	t.wrapped("", fmt.Sprintf("%s on %s, seed %d, %s: median, ± of its interval, change against %s", clean(c.Scenario), plural(len(c.Rows), "backend"), c.Seed, plural(c.Rounds, "round"), clean(c.Baseline)))
+	t.wrapped("", fmt.Sprintf("%s on %s, seed %d, %s: median, ± of its interval, change against %s", wording.Clean(c.Scenario), wording.Plural(len(c.Rows), "backend"), c.Seed, wording.Plural(c.Rounds, "round"), wording.Clean(c.Baseline)))
 	for _, block := range c.blocks(t.width) {
 		t.printf("\n")
 		t.rows(block)
@@ -29,7 +30,7 @@ func (c *Comparison) Text(w io.Writer, width int) error {
 		t.findings(r)
 	}
 	for _, m := range c.Missing {
-		t.wrapped("  missing ", fmt.Sprintf("%s: %s; %s", clean(m.Backend), clean(m.Why), remedy(m)))
+		t.wrapped("  missing ", fmt.Sprintf("%s: %s; %s", wording.Clean(m.Backend), wording.Clean(m.Why), remedy(m)))
 	}
 	for _, n := range c.Notes {
 		t.wrapped("  note    ", n)
@@ -59,21 +60,7 @@ func (t *text) printf(format string, args ...any) { _, _ = fmt.Fprintf(t.w, form
 
 // wrapped writes a prefix and words, no line longer than the width where words allow it.
 func (t *text) wrapped(prefix, s string) {
-	indent := strings.Repeat(" ", utf8.RuneCountInString(prefix))
-	line, used := prefix, len(indent)
-	for i, word := range strings.Fields(clean(s)) {
-		n := utf8.RuneCountInString(word)
-		switch {
-		case i == 0:
-		case used+1+n > t.width:
-			t.printf("%s\n", line)
-			line, used = indent, len(indent)
-		default:
-			line, used = line+" ", used+1
-		}
-		line, used = line+word, used+n
-	}
-	t.printf("%s\n", strings.TrimRight(line, " "))
+	t.printf("%s", wording.Wrap(prefix, strings.Repeat(" ", utf8.RuneCountInString(prefix)), strings.Fields(wording.Clean(s)), t.width))
 }
 
 // rows writes lines in columns: the first to the left, the others to the right.
@@ -144,7 +131,7 @@ func (c *Comparison) blocks(width int) [][][]string {
 func (c *Comparison) names() [][]string {
 	names := [][]string{{"backend"}}
 	for _, r := range c.Rows {
-		names = append(names, []string{clean(r.Backend)})
+		names = append(names, []string{wording.Clean(r.Backend)})
 	}
 	return names
 }
@@ -177,7 +164,7 @@ func (c Cell) String() string {
 	if c.N == 0 {
 		return none
 	}
-	s := figure(c.Median)
+	s := wording.Figure(c.Median)
 	if c.N > 1 {
 		s += fmt.Sprintf(" ±%.0f%%", c.Percent())
 	}
@@ -210,7 +197,7 @@ func (c *Comparison) verdicts(width int) [][]string {
 		case d.Tried != "":
 			kept = "yes"
 		}
-		rows = append(rows, []string{clean(r.Backend), group(r.Acked), group(r.Lost), group(r.Doubled), shout(r.Outcome), orNone(clean(d.Claimed)), orNone(d.Tried), kept})
+		rows = append(rows, []string{wording.Clean(r.Backend), wording.Group(r.Acked), wording.Group(r.Lost), wording.Group(r.Doubled), shout(r.Outcome), orNone(wording.Clean(d.Claimed)), orNone(d.Tried), kept})
 	}
 	total := -len(gutter)
 	for _, w := range widths(rows) {
@@ -237,13 +224,13 @@ const maxNotes = 4
 
 func (t *text) findings(r Row) {
 	if r.Durability.Lost > 0 {
-		t.wrapped("  ", clean(r.Backend)+": "+clean(r.Durability.String()))
+		t.wrapped("  ", wording.Clean(r.Backend)+": "+wording.Clean(r.Durability.String()))
 	}
 	for i, n := range r.Notes {
 		if i == maxNotes {
-			t.wrapped("  ", fmt.Sprintf("%s: %d more on the page", clean(r.Backend), len(r.Notes)-i))
+			t.wrapped("  ", fmt.Sprintf("%s: %d more on the page", wording.Clean(r.Backend), len(r.Notes)-i))
 			return
 		}
-		t.wrapped("  ", clean(r.Backend)+": "+n)
+		t.wrapped("  ", wording.Clean(r.Backend)+": "+n)
 	}
 }
