@@ -94,8 +94,8 @@ func px(f float64) string {
 	return strings.TrimSuffix(s, ".0")
 }
 
-// charWidth is about the width of a character of a chart's small text.
-const charWidth = 6.1
+// charWidth is about the width of a character of a chart's small text in a wide font (DejaVu Sans); in others a label is shorter than its room.
+const charWidth = 7
 
 func textLength(s string) float64 { return charWidth * float64(utf8.RuneCountInString(s)) }
 
