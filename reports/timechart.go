@@ -78,6 +78,7 @@ func (c *timeChart) drawFaults(rows int) {
 		want[i], length[i] = c.x.at(f.from), textLength(f.label)
 	}
 	row, begin := place(want, length, chartWidth-chartRight, rows)
+	base := func(row int) float64 { return c.rates.y - 18 - float64(rows-1-row)*labelHeight }
 	for i, f := range c.t.faults {
 		x := want[i]
 		class := "fault"
@@ -87,9 +88,12 @@ func (c *timeChart) drawFaults(rows int) {
 		title := f.label + " (" + f.status + "), " + clock(f.from) + "–" + clock(f.until)
 		c.rect(class, box{x, y, max(c.x.at(f.until)-x, 2), h}, title)
 		if row[i] >= 0 {
-			base := c.rates.y - 18 - float64(rows-1-row[i])*labelHeight
-			c.line("leader", x, base+3, 0, c.rates.y-base-3)
-			c.text("faultname", max(begin[i], x-length[i])+1, base, "start", f.label)
+			c.line("leader", x, base(row[i])+3, 0, c.rates.y-base(row[i])-3)
+		}
+	}
+	for i, f := range c.t.faults { // above the leaders of the rows beyond
+		if row[i] >= 0 {
+			c.text("faultname", max(begin[i], want[i]-length[i])+1, base(row[i]), "start", f.label)
 		}
 	}
 }
