@@ -55,6 +55,9 @@ type Timeline struct {
 	mu     sync.Mutex
 	next   uint32
 	active []injection
+	// mending is how many heals are under way that start the queue's server, and mended is closed when none is any more.
+	mending int
+	mended  chan struct{}
 }
 
 // injection is one that is in place.
@@ -64,7 +67,8 @@ type injection struct {
 }
 
 // Play plays the steps of one segment, with times counted from now: the steps side by side, the repetitions of a step one after the other. One that would begin
-// before the one before it was healed waits for that.
+// before the one before it was healed waits for that. What breaks the queue's server or its disk waits, too, while another such fault is being healed: the server is
+// being started then, and what is not there can neither be stopped nor stalled, and does not come up from a disk that fails. Faults that lie within each other do not wait.
 //
 // Play returns when everything that it injected was healed. When ctx is done, what is in place is healed at once, under a context of
 // its own, nothing more is injected, and Play returns the cause. Otherwise it returns nil (but for more than 256 steps, of which it plays none): a fault that cannot be injected or healed, or that panics, is
@@ -114,6 +118,9 @@ func (t *Timeline) play(ctx context.Context, place uint8, step Step) error {
 
 // once injects, waits and heals. Its error is the end of ctx.
 func (t *Timeline) once(ctx context.Context, place uint8, step Step) error {
+	if err := t.awaitMended(ctx, step.Fault); err != nil {
+		return err
+	}
 	begun := time.Now()
 	entry := t.begin(place, step.Fault)
 	target, heal, err := t.inject(ctx, step.Fault, entry.Number)
@@ -129,7 +136,7 @@ func (t *Timeline) once(ctx context.Context, place uint8, step Step) error {
 	t.show(injection{number: entry.Number, label: strings.TrimSpace(entry.Name + " " + target)})
 	cut := sleep(ctx, time.Until(begun.Add(step.For)))
 
-	err = t.heal(ctx, heal)
+	err = t.heal(ctx, step.Fault, heal)
 	t.hide(entry.Number)
 	entry.At = t.Now()
 	if errors.Is(err, ErrUnmet) {
@@ -174,10 +181,52 @@ func (t *Timeline) inject(ctx context.Context, f Fault, number uint32) (target s
 	return target, heal, err
 }
 
-func (t *Timeline) heal(ctx context.Context, heal func(context.Context) error) error {
+func (t *Timeline) heal(ctx context.Context, f Fault, heal func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.timeout())
 	defer cancel()
+	if breaksQueue(f) {
+		t.beginMending()
+		defer t.endMending()
+	}
 	return guarded(func() error { return heal(ctx) })
+}
+
+// breaksQueue reports whether a fault is about the queue's server or its disk.
+func breaksQueue(f Fault) bool { return f.Side() == ledger.Broker || f.Side() == ledger.Disk }
+
+// awaitMended returns when nothing is being healed that such a fault would meet half started. Its error is the end of ctx.
+func (t *Timeline) awaitMended(ctx context.Context, f Fault) error {
+	for breaksQueue(f) {
+		t.mu.Lock()
+		mending, mended := t.mending > 0, t.mended
+		t.mu.Unlock()
+		if !mending {
+			return nil
+		}
+		select {
+		case <-mended:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+func (t *Timeline) beginMending() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.mending == 0 {
+		t.mended = make(chan struct{})
+	}
+	t.mending++
+}
+
+func (t *Timeline) endMending() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.mending--; t.mending == 0 {
+		close(t.mended)
+	}
 }
 
 func (t *Timeline) timeout() time.Duration {

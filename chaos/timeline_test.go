@@ -72,6 +72,53 @@ func (s *stage) want(t *testing.T, lines ...string) {
 	}
 }
 
+// elsewhere is a fault that has nothing to do with the queue's server.
+type elsewhere struct{ fake }
+
+func (elsewhere) Side() ledger.Side { return ledger.Worker }
+
+func TestNothingBreaksWhatIsBeingStarted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(
+			chaos.Step{Fault: slow("kill", 0, 4*time.Second), At: time.Second, For: time.Second},
+			chaos.Step{Fault: slow("within", 0, 0), At: 1500 * time.Millisecond},
+			chaos.Step{Fault: slow("waits", 0, 3*time.Second), At: 3 * time.Second},
+			chaos.Step{Fault: elsewhere{slow("elsewhere", 0, 0)}, At: 4 * time.Second},
+			chaos.Step{Fault: slow("waits longer", 0, 0), At: 7 * time.Second},
+		)
+		if err := s.Play(t.Context(), 0); err != nil {
+			t.Fatal(err)
+		}
+		s.want(t,
+			"1s #0 step 0 begin kill",
+			"1.5s #1 step 1 begin within",
+			"1.5s #1 step 1 heal within",
+			"4s #2 step 3 begin elsewhere",
+			"4s #2 step 3 heal elsewhere",
+			"6s #0 step 0 heal kill",
+			"6s #3 step 2 begin waits",
+			"9s #3 step 2 heal waits",
+			"9s #4 step 4 begin waits longer",
+			"9s #4 step 4 heal waits longer",
+		)
+	})
+}
+
+func TestWaitingForAHealEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(
+			chaos.Step{Fault: slow("kill", 0, 10*time.Second)},
+			chaos.Step{Fault: slow("never", 0, 0), At: time.Second},
+		)
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		if err := s.Play(ctx, 0); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v, want the end of the context", err)
+		}
+		s.want(t, "0s #0 step 0 begin kill", "10s #0 step 0 heal kill")
+	})
+}
+
 func TestPlayOneSegment(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(
