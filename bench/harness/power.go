@@ -105,8 +105,8 @@ func (w *power) Cut(ctx context.Context, model disk.Model, seed uint64) (func(co
 		return errors.Join(err, w.target.openAgain(ctx))
 	}
 	// From here on nothing in this process may touch the disk: a call would not end.
-	if err := w.target.letGo(ctx); err != nil {
-		return nil, errors.Join(err, restore(ctx))
+	if err := w.target.letGo(ctx); err != nil && ctx.Err() != nil {
+		return nil, errors.Join(err, restore(context.WithoutCancel(ctx)))
 	}
 	if err := w.cut(ctx, victims, cutfs.Cut{Model: model, Seed: seed}); err != nil {
 		return nil, errors.Join(err, restore(context.WithoutCancel(ctx)))

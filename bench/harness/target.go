@@ -99,7 +99,8 @@ func (t *referenceTarget) openStore(ctx context.Context) (err error) {
 	return nil
 }
 
-// letGo gives back the runner's own handle on a queue with files of its own, and waits for those who use it; openAgain takes it anew.
+// letGo gives back the runner's own handle on a queue with files of its own, and waits for those who use it; openAgain takes it anew. Unless ctx has ended the handle is given back, whatever
+// the error says: a disk that fails can fail it, too.
 func (t *referenceTarget) letGo(ctx context.Context) error {
 	if t.broker != nil && !t.fleet.local {
 		return nil
