@@ -43,6 +43,9 @@ func signalGroup(pgid int, signal syscall.Signal) error {
 	return errors.Join(errs...)
 }
 
+// endGroup ends what is left of a group whose leader is gone: a server that ended by itself, while it started on a disk that failed, say, leaves what was started beside it.
+func endGroup(pgid int) { _ = syscall.Kill(-pgid, syscall.SIGKILL) }
+
 // awaitPaused returns when a process stands still: SIGSTOP is sent at once, but takes effect when one of the threads is next looked after, and until then the process
 // may answer another request. One that is gone, or that no one tells about, is not waited for, and none for more than a second.
 func awaitPaused(pid int) error {

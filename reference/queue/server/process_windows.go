@@ -29,5 +29,8 @@ func signalGroup(pid int, signal syscall.Signal) error {
 
 func killIn(string) {}
 
+// endGroup does nothing: there are no groups.
+func endGroup(int) {}
+
 // awaitPaused is never needed: nothing is paused here.
 func awaitPaused(int) error { return nil }

@@ -244,6 +244,7 @@ func (s *Server) start(ctx context.Context) error {
 	s.mu.Unlock()
 	go func() {
 		_ = cmd.Wait() // its state says it
+		endGroup(cmd.Process.Pid)
 		if s.gone != nil {
 			s.gone(cmd.Process.Pid)
 		}
