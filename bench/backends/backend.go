@@ -160,7 +160,7 @@ func openNATS(replicas int) func(context.Context, Options) (Store, error) {
 }
 
 func openKafka(ctx context.Context, o Options) (Store, error) {
-	return kafka.Open(ctx, kafka.Options{Brokers: o.Address, Namespace: o.Namespace, Lease: o.Lease})
+	return kafka.Open(ctx, kafka.Options{Brokers: o.Address, Namespace: o.Namespace, Lease: o.Lease, Retention: o.Retention})
 }
 
 func openRabbitMQ(ctx context.Context, o Options) (Store, error) {
@@ -178,7 +178,7 @@ func openSQS(fifo bool) func(context.Context, Options) (Store, error) {
 }
 
 func openMemory(ctx context.Context, o Options) (Store, error) {
-	return memory.Open(ctx, memory.Options{Address: o.Address, Namespace: o.Namespace, Lease: o.Lease})
+	return memory.Open(ctx, memory.Options{Address: o.Address, Namespace: o.Namespace, Lease: o.Lease, Retention: o.Retention})
 }
 
 // Open opens a queue by its name.

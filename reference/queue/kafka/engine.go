@@ -50,7 +50,7 @@ type call struct {
 
 // size is how much of a frame a command needs, at most.
 func size(c *state.Command) int {
-	n := len(c.Name) + len(c.EventID) + 64
+	n := len(c.Name) + len(c.EventID) + len(c.Filter.Provider) + len(c.Filter.State) + len(c.Filter.Type) + 128
 	for i := range c.Jobs {
 		n += state.Size(&c.Jobs[i])
 	}
@@ -59,15 +59,29 @@ func size(c *state.Command) int {
 
 // Do implements front.Engine.
 func (e *engine) Do(ctx context.Context, c *state.Command) (state.Result, error) {
-	if c.Op == state.Enqueue {
+	if blind(c.Op) {
 		return e.write(ctx, c)
 	}
 	if err := e.read(); err != nil {
 		return state.Result{}, err
 	}
-	if c.Op != state.Lease {
+	switch c.Op {
+	case state.Lease:
+		return e.lease(ctx, c)
+	case state.Event:
+		return e.lookUp(ctx, c)
+	case state.Replay:
+		return e.replay(ctx, c)
+	default:
 		return e.write(ctx, c)
 	}
+}
+
+// blind reports that nothing matters of an operation but that it is in the log: whoever asks for it need not read that.
+func blind(op state.Op) bool { return op == state.Enqueue || op == state.Retain }
+
+// lease waits until a claim gets something.
+func (e *engine) lease(ctx context.Context, c *state.Command) (state.Result, error) {
 	turn := e.turn(c.Name)
 	select {
 	case turn <- struct{}{}:
@@ -221,13 +235,16 @@ func (e *engine) produce(group []*call) {
 	number := e.number
 	e.writing = number
 	for _, k := range group {
-		if k.command.Op != state.Enqueue {
+		if !blind(k.command.Op) {
 			e.pending[number] = group
 			break
 		}
 	}
 	e.mu.Unlock()
-	f := frame{writer: e.writer, number: number, clock: e.now().UnixMicro()}
+	f := frame{version: frameVersion, writer: e.writer, number: number, clock: e.now().UnixMicro()}
+	for _, k := range group {
+		f.version = max(f.version, versionOf(k.command.Op))
+	}
 	value := f.appendHead(nil)
 	for _, k := range group {
 		value = state.AppendCommand(value, k.command)
@@ -241,7 +258,7 @@ func (e *engine) produce(group []*call) {
 	e.writing = 0
 	for _, k := range group {
 		switch {
-		case err != nil || k.command.Op == state.Enqueue:
+		case err != nil || blind(k.command.Op):
 			e.answer(k, state.Result{}, err)
 		case e.broken != nil:
 			e.answer(k, state.Result{}, e.broken)

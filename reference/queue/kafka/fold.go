@@ -19,6 +19,7 @@ type fold struct {
 
 func newFold() *fold {
 	f := &fold{store: state.New(0), applied: make(map[uint64]int64), woken: make(map[string]chan struct{})}
+	f.store.Keep = true // payloads are not, for the log has them
 	f.store.Woke = func(lane string) {
 		if waiters := f.woken[lane]; waiters != nil {
 			close(waiters)
@@ -39,9 +40,10 @@ func (f *fold) apply(fr *frame, mine bool) (results []state.Result, repeated boo
 	f.applied[fr.writer] = fr.number
 	for i := range fr.commands {
 		c := &fr.commands[i]
-		if !mine && (c.Op == state.Steps || c.Op == state.Depth || c.Op == state.Letters) {
+		if !mine && c.Op.Asks() {
 			continue // it changes nothing
 		}
+		c.Place = placeOf(fr.offset, i)
 		r := f.store.Apply(f.clock, c)
 		if mine {
 			results = append(results, r)

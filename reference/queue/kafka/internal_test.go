@@ -20,12 +20,12 @@ func (f *frame) append(b []byte) []byte {
 
 // store makes a frame that enqueues one event.
 func store(writer uint64, number int64, id string) *frame {
-	return &frame{writer: writer, number: number, clock: number, commands: []state.Command{{Op: state.Enqueue, Jobs: []queue.Job{{EventID: id}}}}}
+	return &frame{version: frameVersion, writer: writer, number: number, clock: number, commands: []state.Command{{Op: state.Enqueue, Jobs: []queue.Job{{EventID: id}}}}}
 }
 
 func FuzzReadFrame(f *testing.F) {
 	f.Add(store(7, 3, "evt").append(nil))
-	f.Add((&frame{writer: 1}).append(nil))
+	f.Add((&frame{version: frameVersion, writer: 1}).append(nil))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		one, err := readFrame(b)
 		if err != nil {
@@ -45,9 +45,21 @@ func TestReadFrameRefuses(t *testing.T) {
 			t.Errorf("the first %d of %d bytes: got no error", n, len(whole))
 		}
 	}
-	whole[0]++
+	whole[0] = laterVersion + 1
 	if _, err := readFrame(whole); err == nil {
 		t.Error("a frame of another version: got no error")
+	}
+}
+
+// TestPlace: a place says where a command stands, and is never none.
+func TestPlace(t *testing.T) {
+	for _, offset := range []int64{0, 1, 1 << 46} {
+		for _, command := range []int{0, 1, maxFrame / 64} {
+			place := placeOf(offset, command)
+			if o, c := fromPlace(place); place < 1 || o != offset || c != command {
+				t.Errorf("place %d of command %d at offset %d: got %d and %d", place, command, offset, c, o)
+			}
+		}
 	}
 }
 

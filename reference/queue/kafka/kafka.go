@@ -27,6 +27,9 @@ const (
 	DefaultLease     = 30 * time.Second
 )
 
+// MinRetention is the shortest Options.Retention.
+const MinRetention = front.MinRetention
+
 const (
 	// maxRecord is the largest record; the topic's max.message.bytes leaves room for it.
 	maxRecord = 16 << 20
@@ -52,6 +55,10 @@ type Options struct {
 	Namespace string
 	// Lease is how long a received job belongs to its receiver; 0 is DefaultLease.
 	Lease time.Duration
+	// Retention is how long a finished event is kept, with its payload and its history, from when it was done or dropped; it is then known no more, and a delivery of it would be a
+	// new event. 0 keeps all for as long as no other handle says otherwise; any other is MinRetention or more. Dead letters, and what is not finished, are never forgotten. All handles
+	// of a namespace should say the same: the shortest of their times counts.
+	Retention time.Duration
 	// Now is this machine's clock; nil is time.Now. It counts where the broker does not stamp records itself.
 	Now func() time.Time
 	// Client are options of the connection, for credentials and TLS.
@@ -70,12 +77,14 @@ func (o Options) withDefaults() (Options, error) {
 		return o, fmt.Errorf("namespace is %q: use up to 64 letters, digits, - and _", o.Namespace)
 	case o.Lease < 10*time.Millisecond:
 		return o, fmt.Errorf("lease is %v: use at least 10ms", o.Lease)
+	case o.Retention != 0 && o.Retention < MinRetention:
+		return o, fmt.Errorf("retention is %v: use 0 or at least %v", o.Retention, MinRetention)
 	}
 	return o, nil
 }
 
-// Queue is a handle of a queue in one topic. It implements queue.Queue, queue.Extender, queue.Stepper, queue.Depther and queue.DeadLister; all methods may be called
-// concurrently, and any number of processes may open the same namespace.
+// Queue is a handle of a queue in one topic. It implements queue.Queue and every optional interface but queue.Limiter, and queue.DeadTeller, for it makes no dead letter by itself: a
+// log with a damaged record is not read on. All methods may be called concurrently, and any number of processes may open the same namespace.
 type Queue struct {
 	*front.Queue
 
@@ -113,8 +122,10 @@ func Open(ctx context.Context, opts Options) (*Queue, error) {
 		producer.Close()
 		return nil, fmt.Errorf("open the queue %s: %w", opts.Namespace, err)
 	}
+	claims.DedupWindow = cmp.Or(opts.Retention, queue.Forever)
 	go e.run()
-	return &Queue{Queue: front.New(e, front.Limits{Lease: opts.Lease, MaxPayload: maxPayload, MaxCall: maxCall}), claims: claims}, nil
+	limits := front.Limits{Lease: opts.Lease, MaxPayload: maxPayload, MaxCall: maxCall, Retention: opts.Retention}
+	return &Queue{Queue: front.New(e, limits), claims: claims}, nil
 }
 
 // straight makes all connections to the only broker of a cluster go where it was found. Kafka's clients connect to where a broker says it is, which is of no use behind a tunnel, a proxy,
@@ -152,5 +163,17 @@ func (q *Queue) Claims() queue.Claims {
 	c.Settings = maps.Clone(c.Settings)
 	return c
 }
+
+var (
+	_ queue.Queue      = (*Queue)(nil)
+	_ queue.Extender   = (*Queue)(nil)
+	_ queue.Stepper    = (*Queue)(nil)
+	_ queue.Depther    = (*Queue)(nil)
+	_ queue.DeadLister = (*Queue)(nil)
+	_ queue.Redriver   = (*Queue)(nil)
+	_ queue.Dropper    = (*Queue)(nil)
+	_ queue.Historian  = (*Queue)(nil)
+	_ queue.Replayer   = (*Queue)(nil)
+)
 
 var errTopic = errors.New("the topic is not as the queue needs it")

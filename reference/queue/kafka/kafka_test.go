@@ -155,6 +155,9 @@ func TestContract(t *testing.T) {
 			Open: func(ctx context.Context, lease time.Duration) (queue.Queue, error) {
 				return kafka.Open(ctx, kafka.Options{Brokers: address(t), Namespace: name, Lease: lease})
 			},
+			Retain: func(ctx context.Context, lease, retention time.Duration) (queue.Queue, error) {
+				return kafka.Open(ctx, kafka.Options{Brokers: address(t), Namespace: name, Lease: lease, Retention: retention})
+			},
 		}
 	})
 }

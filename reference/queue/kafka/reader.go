@@ -135,6 +135,7 @@ func (p *position) take(record *kgo.Record) (*frame, error) {
 	}
 	p.next++
 	p.last = frame{writer: f.writer, number: f.number}
+	f.offset = record.Offset
 	return &f, nil
 }
 
@@ -164,7 +165,7 @@ func (e *engine) apply(f *frame) {
 	e.mu.Lock()
 	var orphans []state.Command
 	for i, k := range e.pending[f.number] {
-		if k.command.Op == state.Enqueue {
+		if blind(k.command.Op) {
 			continue // is answered when it is acknowledged
 		}
 		orphans = append(orphans, e.answer(k, results[i], nil)...)

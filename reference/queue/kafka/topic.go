@@ -61,7 +61,7 @@ func prepare(ctx context.Context, client *kgo.Client, topic string) (queue.Claim
 	if err != nil {
 		return queue.Claims{}, err
 	}
-	c := queue.Claims{DedupWindow: queue.Forever, DelayAccuracy: delayAccuracy, Debounce: true, MaxPayload: maxPayload}
+	c := queue.Claims{DelayAccuracy: delayAccuracy, Debounce: true, MaxPayload: maxPayload}
 	c.Settings = map[string]string{"replicas": strconv.Itoa(replicas), "acks": "all"}
 	for _, key := range []string{"flush.messages", "min.insync.replicas", "message.timestamp.type", "unclean.leader.election.enable"} {
 		if value, ok := inForce[key]; ok {

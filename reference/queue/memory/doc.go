@@ -24,5 +24,13 @@
 // Note: a map in the process of the pipeline would be faster still. But then the receiver and the worker could not be processes of their own, and killing the one that
 // holds the queue would kill what measures the loss.
 //
-// Note: a broker keeps the identity of each event, about a hundred bytes, as long as it runs, and the version of each resource that is debounced.
+// # What is kept
+//
+// Of what is finished the identity alone, some 150 bytes, so that it is known if it comes again: this queue has nothing but memory. Options.Retention says for how long all of it is
+// kept nevertheless, to be looked up, listed and replayed: some 400 bytes besides its payload. After that it is forgotten whole, is counted as expired, and would be a new event. The
+// first handle that has a retention makes the broker keep what is finished, for all handles of the namespace; each handle that has one tells a new broker so before anything else,
+// and has it forget what is old from time to time. Without a retention [Queue.Event], [Queue.Events] and [Queue.Replay] know what is not finished, and the dead letters, which nobody
+// but a person ever removes.
+//
+// Note: a broker keeps the version of each resource that is debounced as long as it runs.
 package memory

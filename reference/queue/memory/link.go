@@ -19,14 +19,15 @@ const farewell = 2 * time.Second
 // link keeps one connection to the broker, and makes another when it is needed and gone.
 type link struct {
 	address, namespace string
+	retention          time.Duration
 	dialing            chan struct{} // held by who makes a connection
 
 	mu      sync.Mutex
 	current *session
 }
 
-func newLink(address, namespace string) *link {
-	return &link{address: address, namespace: namespace, dialing: make(chan struct{}, 1)}
+func newLink(opts *Options) *link {
+	return &link{address: opts.Address, namespace: opts.Namespace, retention: opts.Retention, dialing: make(chan struct{}, 1)}
 }
 
 // session is one connection, until its first error.
@@ -75,6 +76,10 @@ func (l *link) session(ctx context.Context) (*session, error) {
 	s, err := dial(ctx, l.address, l.namespace)
 	if err != nil {
 		return nil, err
+	}
+	if l.retention > 0 { // what is finished from now on is kept, also by a broker that was not there before
+		retain := state.Command{Op: state.Retain, For: l.retention}
+		_ = s.sender.Send(0, func(b []byte) []byte { return state.AppendCommand(b, &retain) })
 	}
 	l.mu.Lock()
 	old := l.current

@@ -99,19 +99,49 @@ func depth(t testing.TB, q *memory.Queue) queue.Depth {
 	return d
 }
 
+// TestContract runs the whole contract twice: as the queue is by default, when it keeps nothing of what is finished, and with a retention.
 func TestContract(t *testing.T) {
 	s := private(t)
 	var names atomic.Int64
-	queuetest.Run(t, func(t testing.TB) queuetest.Opened {
-		name := fmt.Sprint("contract-", names.Add(1))
-		return queuetest.Opened{
-			Claims:  open(t, memory.Options{Address: s.Address(), Namespace: name}).Claims(),
-			Address: s.Address() + " " + name,
-			Open: func(ctx context.Context, lease time.Duration) (queue.Queue, error) {
-				return memory.Open(ctx, memory.Options{Address: s.Address(), Namespace: name, Lease: lease})
-			},
-		}
-	})
+	for kind, retention := range map[string]time.Duration{"lean": 0, "retaining": time.Hour} {
+		t.Run(kind, func(t *testing.T) {
+			queuetest.Run(t, func(t testing.TB) queuetest.Opened {
+				opts := memory.Options{Address: s.Address(), Namespace: fmt.Sprint("contract-", names.Add(1)), Retention: retention}
+				opened := queuetest.Opened{
+					Claims:  open(t, opts).Claims(),
+					Address: opts.Address + " " + opts.Namespace,
+					Open: func(ctx context.Context, lease time.Duration) (queue.Queue, error) {
+						opts := opts
+						opts.Lease = lease
+						q, err := memory.Open(ctx, opts)
+						if err == nil && retention == 0 {
+							return lean{q, q, q, q, q, q, q}, nil
+						}
+						return q, err
+					},
+				}
+				if retention > 0 {
+					opened.Retain = func(ctx context.Context, lease, retention time.Duration) (queue.Queue, error) {
+						opts := opts
+						opts.Lease, opts.Retention = lease, retention
+						return memory.Open(ctx, opts)
+					}
+				}
+				return opened
+			})
+		})
+	}
+}
+
+// lean is the queue without what takes a retention: the history of what is finished. What it can do without is in tests of its own.
+type lean struct {
+	queue.Queue
+	queue.Extender
+	queue.Stepper
+	queue.Depther
+	queue.DeadLister
+	queue.Redriver
+	queue.Dropper
 }
 
 // TestBrokerKilledLosesAll is the negative control: what was acknowledged is gone, and what was known is new. The handle heals, and a lease of the broker that is
@@ -287,12 +317,54 @@ func TestRedrive(t *testing.T) {
 	}
 }
 
+// TestKeptByTheNextBroker: a broker that is started anew keeps what is finished from its first moment, for handles that were there before it.
+func TestKeptByTheNextBroker(t *testing.T) {
+	s := private(t)
+	q := open(t, memory.Options{Address: s.Address(), Retention: time.Hour})
+	if got := q.Claims().DedupWindow; got != time.Hour {
+		t.Errorf("claims: got a window of %v, want the retention", got)
+	}
+	if err := errors.Join(s.Kill(t.Context()), s.Restart(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	heal(t, q)
+	enqueue(t, q, "done")
+	if err := q.Settle(t.Context(), receive(t, q), queue.Done()); err != nil {
+		t.Fatal(err)
+	}
+	if e, err := q.Event(t.Context(), "stripe", "done"); err != nil || e.State != queue.StateDone || string(e.Payload) != string(job("done").Payload) {
+		t.Errorf("Event: got %+v, error %v", e, err)
+	}
+}
+
+// TestLean: without a retention an event is looked up and replayed until it is finished, and then known and no more.
+func TestLean(t *testing.T) {
+	s := private(t)
+	q := open(t, memory.Options{Address: s.Address()})
+	enqueue(t, q, "done", "waiting")
+	if err := q.Settle(t.Context(), receive(t, q), queue.Done()); err != nil {
+		t.Fatal(err)
+	}
+	_, err := q.Event(t.Context(), "stripe", "done")
+	if err2 := q.Replay(t.Context(), "stripe", "done", false); !errors.Is(err, queue.ErrUnknownEvent) || !errors.Is(err2, queue.ErrUnknownEvent) {
+		t.Errorf("Event and Replay of what is done: got errors %v and %v, want %v", err, err2, queue.ErrUnknownEvent)
+	}
+	if e, err := q.Event(t.Context(), "stripe", "waiting"); err != nil || e.State != queue.StatePending {
+		t.Errorf("Event: got %+v, error %v", e, err)
+	}
+	enqueue(t, q, "done") // known
+	if d := depth(t, q); d.Done != 1 || d.Waiting != 1 {
+		t.Errorf("depth: got %+v, want one done and one waiting", d)
+	}
+}
+
 func TestOptions(t *testing.T) {
 	for name, opts := range map[string]memory.Options{
 		"no address":     {},
 		"nobody there":   {Address: "127.0.0.1:1"},
 		"negative lease": {Address: "127.0.0.1:1", Lease: -1},
 		"payload":        {Address: "127.0.0.1:1", MaxPayload: 1 << 30},
+		"short memory":   {Address: "127.0.0.1:1", Retention: 1},
 	} {
 		if _, err := memory.Open(t.Context(), opts); err == nil {
 			t.Errorf("%s: got no error", name)

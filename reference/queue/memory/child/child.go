@@ -19,7 +19,7 @@ import (
 )
 
 // Version names the broker.
-func Version() string { return "floodproof memory broker 1 (" + runtime.Version() + ")" }
+func Version() string { return "floodproof memory broker 2 (" + runtime.Version() + ")" }
 
 // Main runs a broker in the foreground until SIGTERM or an interrupt, and returns the exit code: 0 after either, 1 if it could not run, 2 for wrong arguments. It
 // listens on -port of the loopback, nowhere else, writes no file, and whatever it holds is gone with it.

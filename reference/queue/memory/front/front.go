@@ -27,15 +27,17 @@ type Engine interface {
 	Close()
 }
 
-// Limits are what a queue allows. None of them may be zero.
+// Limits are what a queue allows. None of them may be zero but Retention.
 type Limits struct {
 	// Lease is how long a received job belongs to its receiver.
 	Lease time.Duration
 	// MaxPayload is the largest payload, MaxCall all jobs of one Enqueue by state.Size, in bytes.
 	MaxPayload, MaxCall int
+	// Retention is how long what is finished is kept; 0 is for as long as the engine keeps it by itself.
+	Retention time.Duration
 }
 
-// Queue implements queue.Queue, queue.Extender, queue.Stepper, queue.Depther, queue.DeadLister, queue.Redriver and queue.Dropper on an engine. All methods may be called concurrently.
+// Queue implements queue.Queue on an engine, and every optional interface but queue.Limiter and queue.DeadTeller. All methods may be called concurrently.
 type Queue struct {
 	engine Engine
 	limits Limits
@@ -52,6 +54,9 @@ type Queue struct {
 func New(engine Engine, limits Limits) *Queue {
 	q := &Queue{engine: engine, limits: limits, done: make(chan struct{})}
 	q.closing, q.startClose = context.WithCancel(context.Background())
+	if limits.Retention > 0 {
+		q.calls.Go(q.runSweeps)
+	}
 	return q
 }
 
@@ -241,29 +246,31 @@ func (q *Queue) DeadLetters(ctx context.Context, fn func(queue.DeadLetter) error
 
 // Redrive implements queue.Redriver.
 func (q *Queue) Redrive(ctx context.Context, provider, eventID string) error {
-	return q.act(ctx, "redrive", &state.Command{Op: state.Redrive, Name: provider, EventID: eventID})
+	_, err := q.ofEvent(ctx, "redrive", &state.Command{Op: state.Redrive, Name: provider, EventID: eventID})
+	return err
 }
 
 // Drop implements queue.Dropper.
 func (q *Queue) Drop(ctx context.Context, provider, eventID string) error {
-	return q.act(ctx, "drop", &state.Command{Op: state.Drop, Name: provider, EventID: eventID})
+	_, err := q.ofEvent(ctx, "drop", &state.Command{Op: state.Drop, Name: provider, EventID: eventID})
+	return err
 }
 
-// act does something with a dead letter.
-func (q *Queue) act(ctx context.Context, verb string, c *state.Command) error {
+// ofEvent does something with one event, or asks about it.
+func (q *Queue) ofEvent(ctx context.Context, verb string, c *state.Command) (state.Result, error) {
 	r, err := q.call(ctx, c)
 	if err == nil && r.Refused != "" {
 		err = errors.New(r.Refused)
-		for _, known := range []error{queue.ErrNotDead, queue.ErrSuperseded} { // an answer comes as a text
+		for _, known := range []error{queue.ErrNotDead, queue.ErrSuperseded, queue.ErrUnknownEvent, queue.ErrInProgress} { // an answer comes as a text
 			if r.Refused == known.Error() {
 				err = known
 			}
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("%s event %q of %s: %w", verb, c.EventID, c.Name, err)
+		return state.Result{}, fmt.Errorf("%s event %q of %s: %w", verb, c.EventID, c.Name, err)
 	}
-	return nil
+	return r, nil
 }
 
 var (

@@ -22,6 +22,10 @@ func AppendCommand(b []byte, c *Command) []byte {
 	for i := range c.Jobs {
 		b = appendJob(b, &c.Jobs[i])
 	}
+	if c.Op == Events {
+		b = appendString(appendString(appendString(b, c.Filter.Provider), string(c.Filter.State)), c.Filter.Type)
+		b = appendTime(appendTime(b, c.Filter.Since), c.Filter.Until)
+	}
 	return b
 }
 
@@ -36,6 +40,9 @@ func ReadCommand(b []byte) (c Command, rest []byte, err error) {
 	for range r.count() {
 		c.Jobs = append(c.Jobs, r.job())
 	}
+	if c.Op == Events {
+		c.Filter = queue.EventFilter{Provider: r.string(), State: queue.State(r.string()), Type: r.string(), Since: r.time(), Until: r.time()}
+	}
 	if r.err != nil {
 		return Command{}, nil, fmt.Errorf("read a command: %w", r.err)
 	}
@@ -44,7 +51,7 @@ func ReadCommand(b []byte) (c Command, rest []byte, err error) {
 
 // AppendResult appends the binary form of a result.
 func AppendResult(b []byte, r *Result) []byte {
-	b = appendInts(b, asInt(r.Lost), r.Next)
+	b = appendInts(b, asInt(r.Lost), r.Next, r.Place)
 	b = appendString(b, r.Refused)
 	b = appendTime(b, r.Deadline)
 	b = binary.AppendUvarint(b, uint64(len(r.Leases)))
@@ -53,18 +60,19 @@ func AppendResult(b []byte, r *Result) []byte {
 		b = appendJob(b, &l.Job)
 		b = appendTime(appendInts(b, l.ID, l.Token, int64(l.Attempt)), l.Deadline)
 	}
-	b = binary.AppendUvarint(b, uint64(len(r.Steps)))
-	for _, step := range r.Steps {
-		b = appendString(b, step)
-	}
+	b = appendStrings(b, r.Steps)
 	b = binary.AppendUvarint(b, uint64(len(r.Letters)))
 	for i := range r.Letters {
 		l := &r.Letters[i]
 		b = appendTime(appendInts(appendString(appendJob(b, &l.Job), l.Reason), int64(l.Attempts)), l.At)
 	}
+	b = binary.AppendUvarint(b, uint64(len(r.Events)))
+	for i := range r.Events {
+		b = appendEvent(b, &r.Events[i])
+	}
 	b = binary.AppendUvarint(b, uint64(len(r.Depth.Lanes)))
 	for _, l := range r.Depth.Lanes {
-		b = appendInts(appendString(b, l.Lane), l.Waiting, l.Leased, l.Dead, l.Done, int64(l.Oldest))
+		b = appendInts(appendString(b, l.Lane), l.Waiting, l.Leased, l.Dead, l.Done, l.Expired, int64(l.Oldest), int64(l.Held))
 	}
 	return b
 }
@@ -74,7 +82,7 @@ func ReadResult(b []byte) (Result, error) {
 	r := reader{b: b}
 	var out Result
 	var lost int64
-	r.ints(&lost, &out.Next)
+	r.ints(&lost, &out.Next, &out.Place)
 	out.Lost, out.Refused, out.Deadline = lost != 0, r.string(), r.time()
 	for range r.count() {
 		l := queue.Lease{Job: r.job()}
@@ -83,9 +91,7 @@ func ReadResult(b []byte) (Result, error) {
 		l.Attempt, l.Deadline = int(attempt), r.time()
 		out.Leases = append(out.Leases, l)
 	}
-	for range r.count() {
-		out.Steps = append(out.Steps, r.string())
-	}
+	out.Steps = r.strings()
 	for range r.count() {
 		l := queue.DeadLetter{Job: r.job(), Reason: r.string()}
 		var attempts int64
@@ -94,10 +100,13 @@ func ReadResult(b []byte) (Result, error) {
 		out.Letters = append(out.Letters, l)
 	}
 	for range r.count() {
+		out.Events = append(out.Events, r.event())
+	}
+	for range r.count() {
 		l := queue.LaneDepth{Lane: r.string()}
-		var oldest int64
-		r.ints(&l.Waiting, &l.Leased, &l.Dead, &l.Done, &oldest)
-		l.Oldest = time.Duration(oldest)
+		var oldest, held int64
+		r.ints(&l.Waiting, &l.Leased, &l.Dead, &l.Done, &l.Expired, &oldest, &held)
+		l.Oldest, l.Held = time.Duration(oldest), time.Duration(held)
 		out.Depth.Lanes = append(out.Depth.Lanes, l)
 	}
 	if r.err == nil && len(r.b) > 0 {
@@ -124,6 +133,14 @@ func appendJob(b []byte, j *queue.Job) []byte {
 	b = appendTime(b, j.ReceivedAt)
 	b = binary.AppendUvarint(b, uint64(len(j.Payload)))
 	return append(b, j.Payload...)
+}
+
+func appendStrings(b []byte, texts []string) []byte {
+	b = binary.AppendUvarint(b, uint64(len(texts)))
+	for _, text := range texts {
+		b = appendString(b, text)
+	}
+	return b
 }
 
 func appendInts(b []byte, values ...int64) []byte {
@@ -206,6 +223,13 @@ func (r *reader) count() uint64 {
 }
 
 func (r *reader) string() string { return string(r.take(r.count())) }
+
+func (r *reader) strings() (texts []string) {
+	for range r.count() {
+		texts = append(texts, r.string())
+	}
+	return texts
+}
 
 func (r *reader) time() time.Time {
 	var seconds, nanoseconds int64

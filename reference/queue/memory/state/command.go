@@ -40,7 +40,26 @@ const (
 	Letters Op = 12
 	// Drop makes the dead letter EventID of the provider Name one no more.
 	Drop Op = 13
+	// Replay makes the event EventID of the provider Name due, whatever became of it, and forgets its steps if Max is not 0. Where its payload is in a log it is asked for
+	// (Result.Place), and comes with a second command as that of the one of Jobs, for the event with the number ID.
+	Replay Op = 14
+	// Event looks up the event EventID of the provider Name.
+	Event Op = 15
+	// Events lists the events after the one numbered ID that Filter lets through, as many as fit an answer.
+	Events Op = 16
+	// Retain forgets what was finished longer than For ago, and has the store keep what is finished until then.
+	Retain Op = 17
 )
+
+// Asks reports that an operation only reads, so that it makes no difference to the store whether it is done.
+func (o Op) Asks() bool {
+	switch o {
+	case Steps, Depth, Letters, Event, Events:
+		return true
+	case Enqueue, Lease, GiveBack, Done, Retry, Dead, Extend, Finish, Redrive, Drop, Replay, Retain:
+	}
+	return false
+}
 
 // Command is one call. Which fields it needs is said at its Op; the others are zero.
 //
@@ -54,21 +73,28 @@ type Command struct {
 	Name      string
 	EventID   string
 	Jobs      []queue.Job
+	Filter    queue.EventFilter
+	// Place is where the command stands in a log from which it can be read again, 0 if in none: payloads that are there do not stay here once their jobs are finished. It is
+	// no part of the binary form.
+	Place int64
 }
 
 // Result is what a command answers. The zero value is success with nothing to tell.
 type Result struct {
 	// Lost: there is no such lease, or it lapsed; nothing changed.
 	Lost bool
-	// Refused says why a Redrive or a Drop did nothing.
+	// Refused says why a Redrive, a Drop, a Replay or an Event did nothing.
 	Refused string
-	// Next is the number of the last of Letters, for the next page.
+	// Next is the number of the last of Letters, or that was looked at for Events, for the next page: after the last it is that of the command. Of one event it is the number.
 	Next int64
+	// Place is where the payload of an event is that is not here, 0 if it is. A Replay has then done nothing yet.
+	Place int64
 	// Deadline is that of an extended lease.
 	Deadline time.Time
 	Leases   []queue.Lease
 	Steps    []string
 	Letters  []queue.DeadLetter
+	Events   []queue.Event
 	Depth    queue.Depth
 }
 
@@ -77,7 +103,7 @@ func (s *Store) Apply(now int64, c *Command) (r Result) {
 	s.now = max(s.now, now)
 	switch c.Op {
 	case Enqueue:
-		s.enqueue(c.Jobs)
+		s.enqueue(c)
 	case Lease:
 		r.Leases = s.lease(c.Name, c.Max, c.For)
 	case GiveBack:
@@ -96,13 +122,17 @@ func (s *Store) Apply(now int64, c *Command) (r Result) {
 			e.steps = append(e.steps, c.Name)
 		}
 	case Redrive:
-		if err := s.redrive(c.Name, c.EventID); err != nil {
-			r.Refused = err.Error()
-		}
+		r = refused(s.redrive(c.Name, c.EventID))
 	case Drop:
-		if err := s.drop(c.Name, c.EventID); err != nil {
-			r.Refused = err.Error()
-		}
+		r = refused(s.drop(c.Name, c.EventID))
+	case Replay:
+		r = s.replay(c)
+	case Event:
+		r = s.event(c.Name, c.EventID)
+	case Events:
+		r.Events, r.Next = s.events(c)
+	case Retain:
+		s.retain(c.For)
 	case Steps:
 		if e := s.live[c.ID]; e != nil {
 			r.Steps = slices.Clone(e.steps)
@@ -115,13 +145,26 @@ func (s *Store) Apply(now int64, c *Command) (r Result) {
 	return r
 }
 
+// refused is the result of what may be refused.
+func refused(err error) (r Result) {
+	if err != nil {
+		r.Refused = err.Error()
+	}
+	return r
+}
+
 func (s *Store) depth() (d queue.Depth) {
 	for _, name := range slices.Sorted(maps.Keys(s.lanes)) {
 		l := s.lanes[name]
 		lapsed := l.leased.until(s.now, 0)
-		one := queue.LaneDepth{Lane: name, Waiting: int64(len(l.waiting)) + lapsed, Leased: int64(len(l.leased)) - lapsed, Dead: l.dead, Done: l.done}
+		one := queue.LaneDepth{Lane: name, Waiting: int64(len(l.waiting)) + lapsed, Leased: int64(len(l.leased)) - lapsed, Dead: l.dead, Done: l.done, Expired: l.expired}
 		if e := l.first(); e != nil && e.at <= s.now {
 			one.Oldest = time.Duration(s.now-e.at) * time.Microsecond
+		}
+		for _, e := range l.leased {
+			if e.at > s.now {
+				one.Held = max(one.Held, time.Duration(s.now-e.since)*time.Microsecond)
+			}
 		}
 		d.Lanes = append(d.Lanes, one)
 	}
@@ -136,7 +179,8 @@ func total(lanes []queue.LaneDepth) queue.Depth {
 		d.Leased += one.Leased
 		d.Dead += one.Dead
 		d.Done += one.Done
-		d.Oldest = max(d.Oldest, one.Oldest)
+		d.Expired += one.Expired
+		d.Oldest, d.Held = max(d.Oldest, one.Oldest), max(d.Held, one.Held)
 	}
 	return d
 }

@@ -73,6 +73,7 @@ func (s *Store) mayLease(e *entry) bool {
 			s.move(e, waiting, other.at)
 			return false
 		}
+		other.note(other.at, lapsed)
 		s.move(other, done, s.now)
 	}
 	w.running = e

@@ -13,26 +13,34 @@ import (
 	"floodproof/reference/queue/memory/state"
 )
 
-// fullCommand and fullResult have no field that is zero.
+// fullCommand and listCommand, and fullResult, have no field of the binary form that is zero.
 var (
 	fullJob = queue.Job{
 		Provider: "stripe", EventID: "evt", DeliveryID: "d", Type: "t", Resource: "r", Version: -7, Lane: "l", Payload: []byte{0, 255},
 		ReceivedAt: time.Unix(1_790_000_000, 5), Debounce: queue.Debounce{Quiet: 1, MaxWait: 2, Edge: queue.Both}, DeadOnArrival: "x",
 	}
 	fullCommand = state.Command{Op: state.Enqueue, Max: 1, ID: -2, Token: 3, For: time.Second, Name: "n", EventID: "e", Jobs: []queue.Job{fullJob, {}}}
-	fullResult  = state.Result{
-		Lost: true, Refused: "r", Next: 4, Deadline: time.Unix(1, 2), Steps: []string{"s", ""},
+	listCommand = state.Command{Op: state.Events, ID: 6, Filter: queue.EventFilter{
+		Since: time.Unix(1, 2), Until: time.Unix(3, 4), Provider: "p", State: queue.StateDone, Type: "a*"}}
+	fullResult = state.Result{
+		Lost: true, Refused: "r", Next: 4, Place: 5, Deadline: time.Unix(1, 2), Steps: []string{"s", ""},
 		Leases:  []queue.Lease{{Job: fullJob, ID: 1, Token: 2, Attempt: 3, Deadline: time.Unix(3, 4)}},
 		Letters: []queue.DeadLetter{{Job: fullJob, Reason: "r", Attempts: 5, At: time.Unix(6, 7)}},
-		Depth: queue.Depth{Waiting: 1, Leased: 2, Dead: 3, Done: 4, Oldest: 5, Lanes: []queue.LaneDepth{
-			{Lane: "l", Waiting: 1, Leased: 2, Dead: 3, Done: 4, Oldest: 5}}},
+		Events: []queue.Event{{
+			Job: fullJob, State: queue.StateDone, Since: time.Unix(8, 9), Deadline: time.Unix(10, 11), Leases: 12, Attempt: 13,
+			Attempts: []queue.Attempt{{Number: 14, At: time.Unix(15, 16), Reason: "r"}}, Acts: []queue.Act{{What: queue.ActReplay, At: time.Unix(17, 18), Leases: 19}},
+		}},
+		Depth: queue.Depth{Waiting: 1, Leased: 2, Dead: 3, Done: 4, Expired: 6, Oldest: 5, Held: 7, Lanes: []queue.LaneDepth{
+			{Lane: "l", Waiting: 1, Leased: 2, Dead: 3, Done: 4, Expired: 6, Oldest: 5, Held: 7}}},
 	}
 )
 
 func TestRoundTrip(t *testing.T) {
-	command, rest, err := state.ReadCommand(append(state.AppendCommand(nil, &fullCommand), "next"...))
-	if diff := cmp.Diff(fullCommand, command, cmpopts.EquateEmpty()); err != nil || diff != "" || string(rest) != "next" {
-		t.Errorf("command: error %v, rest %q (-want +got):\n%s", err, rest, diff)
+	for _, want := range []state.Command{fullCommand, listCommand} {
+		command, rest, err := state.ReadCommand(append(state.AppendCommand(nil, &want), "next"...))
+		if diff := cmp.Diff(want, command, cmpopts.EquateEmpty()); err != nil || diff != "" || string(rest) != "next" {
+			t.Errorf("command: error %v, rest %q (-want +got):\n%s", err, rest, diff)
+		}
 	}
 	result, err := state.ReadResult(state.AppendResult(nil, &fullResult))
 	if diff := cmp.Diff(fullResult, result, cmpopts.EquateEmpty()); err != nil || diff != "" {
@@ -62,6 +70,7 @@ func TestReadRefuses(t *testing.T) {
 
 func FuzzReadCommand(f *testing.F) {
 	f.Add(state.AppendCommand(nil, &fullCommand))
+	f.Add(state.AppendCommand(nil, &listCommand))
 	f.Add([]byte{2, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		c, _, err := state.ReadCommand(b)
@@ -102,10 +111,7 @@ func random(r *rand.Rand, leases []queue.Lease) state.Command {
 	}
 	switch r.IntN(8) {
 	case 0:
-		c.Op, c.Name, c.EventID = state.Redrive, "p", fmt.Sprint(r.IntN(60))
-		if r.IntN(4) == 0 {
-			c.Op = state.Drop
-		}
+		c.Op, c.Name, c.EventID = []state.Op{state.Redrive, state.Redrive, state.Drop, state.Replay}[r.IntN(4)], "p", fmt.Sprint(r.IntN(60))
 	case 1, 2, 3:
 		c.Op = state.Lease
 	default:
@@ -148,7 +154,7 @@ func TestRandomCommands(t *testing.T) {
 					owner[c.ID] = held
 				case state.Done, state.Dead, state.Retry, state.GiveBack:
 					delete(owner, c.ID)
-				case state.Enqueue, state.Lease, state.Finish, state.Redrive, state.Drop, state.Steps, state.Depth, state.Letters: // change no lease, or are looked at below
+				case state.Enqueue, state.Lease, state.Finish, state.Redrive, state.Drop, state.Steps, state.Depth, state.Letters, state.Replay, state.Event, state.Events, state.Retain: // change no lease, or are looked at below
 				}
 			} else if c.Op >= state.Done && c.Op <= state.Finish && !got.Lost {
 				t.Fatalf("seed %d, instant %d: %+v was not refused although it is not the last lease", seed, now, c)

@@ -16,10 +16,15 @@ const maxAnswer = 16 << 20
 type Store struct {
 	// Woke, if not nil, is told the name of a lane in which something may be leased earlier than before. It must not call the store.
 	Woke func(lane string)
+	// Keep says that what is finished is kept with all that is known of it, and not by its identity alone. It is set before the first command, or by the first Retain.
+	Keep bool
 
 	now   int64
-	known map[event]*entry // nil: done or dropped, and only its identity is kept
-	live  map[int64]*entry
+	known map[event]*entry // what is finished and not kept is a mark of its lane
+	most  int              // how many were known when known was made, or at a Retain since
+	live  map[int64]*entry // what is not finished, by number
+	order listing          // what is not finished or is kept
+	ends  []ending         // of what is finished, the oldest first
 	lanes map[string]*lane
 	rows  map[event]*row // by provider and resource
 	dead  []*entry       // in the order of their ranks
@@ -42,26 +47,41 @@ const (
 	dropped
 )
 
-// entry is one job that is not done.
+// entry is what there is of one event: its work, or what is packed of that once it is finished, or neither if it is a mark.
 type entry struct {
-	job     queue.Job
-	id      int64
-	token   int64
-	attempt int
-	phase   phase
-	at      int64 // due, lapsing or dead, by phase
-	was     int64 // at, before it was leased
-	rank    int64 // orders what has the same at
-	place   int   // in its line
-	reason  string
-	steps   []string
-	row     *row // of a debounced job
+	*work
+	packed []byte
+	id     int64
+	lane   *lane
+	phase  phase
+	at     int64 // due, lapsing, dead or finished, by phase
+}
+
+// work is a job that is not finished.
+type work struct {
+	job      queue.Job
+	stored   int64 // where its command stands in a log, 0 if in none
+	token    int64
+	attempt  int   // leases since it was begun anew
+	leases   int   // all of them
+	since    int64 // when it was leased
+	was      int64 // at, before it was leased
+	rank     int64 // orders what has the same at
+	place    int   // in its line
+	reason   string
+	steps    []string
+	attempts []queue.Attempt
+	acts     []queue.Act
+	row      *row // of a debounced job
 }
 
 // lane is one line of jobs.
 type lane struct {
-	waiting, leased line
-	dead, done      int64
+	name                string
+	waiting, leased     line
+	dead, done, expired int64
+	// marks stand for all that was done, and dropped, of which nothing but the identity is kept.
+	marks [2]entry
 }
 
 // New makes an empty store, whose jobs and leases have numbers above first. Two stores that follow each other without a memory of each other are kept apart by it: a
@@ -101,7 +121,8 @@ func (l *lane) first() *entry {
 func (s *Store) lane(name string) *lane {
 	l := s.lanes[name]
 	if l == nil {
-		l = new(lane)
+		l = &lane{name: name}
+		l.marks = [2]entry{{lane: l, phase: done}, {lane: l, phase: dropped}}
 		s.lanes[name] = l
 	}
 	return l
@@ -109,7 +130,7 @@ func (s *Store) lane(name string) *lane {
 
 // move takes a job from where it is to where it shall be.
 func (s *Store) move(e *entry, to phase, at int64) {
-	l := s.lane(e.job.Lane)
+	l := e.lane
 	before := l.first()
 	var soonest int64
 	if before != nil {
@@ -123,7 +144,9 @@ func (s *Store) move(e *entry, to phase, at int64) {
 	case dead:
 		l.dead--
 		s.dead = slices.DeleteFunc(s.dead, func(d *entry) bool { return d == e })
-	case fresh, done, dropped:
+	case done:
+		l.done--
+	case fresh, dropped:
 	}
 	s.ranks++
 	e.phase, e.at, e.rank = to, at, s.ranks
@@ -136,31 +159,30 @@ func (s *Store) move(e *entry, to phase, at int64) {
 		l.dead++
 		s.dead = append(s.dead, e)
 	case done, dropped:
-		if to == done {
-			l.done++
-		}
-		s.known[event{e.job.Provider, e.job.EventID}] = nil
-		delete(s.live, e.id)
+		s.finish(e)
 	case fresh:
 	}
 	if first := l.first(); s.Woke != nil && first != nil && (before == nil || first.at < soonest) {
-		s.Woke(e.job.Lane)
+		s.Woke(l.name)
 	}
 }
 
 // enqueue stores what is not known.
-func (s *Store) enqueue(jobs []queue.Job) {
-	for i := range jobs {
-		name := event{jobs[i].Provider, jobs[i].EventID}
+func (s *Store) enqueue(c *Command) {
+	for i := range c.Jobs {
+		j := &c.Jobs[i]
+		name := event{j.Provider, j.EventID}
 		if _, ok := s.known[name]; ok {
 			continue
 		}
 		s.ids++
-		e := &entry{job: jobs[i], id: s.ids}
+		e := &entry{work: &work{job: *j, stored: c.Place}, id: s.ids, lane: s.lane(j.Lane)}
 		s.known[name], s.live[e.id] = e, e
+		s.order.add(e)
 		switch {
 		case e.job.DeadOnArrival != "":
 			e.reason = e.job.DeadOnArrival
+			e.note(s.now, e.reason)
 			s.move(e, dead, s.now)
 		case e.job.Debounce.Quiet > 0:
 			s.arrive(e)
@@ -182,12 +204,16 @@ func (s *Store) lease(name string, limit int, length time.Duration) (leases []qu
 		if e == nil || e.at > s.now {
 			break
 		}
+		if e.phase == leased {
+			e.note(e.at, lapsed)
+		}
 		if !s.mayLease(e) {
 			continue
 		}
 		s.token++
-		e.token, e.was = s.token, e.at
+		e.token, e.was, e.since = s.token, e.at, s.now
 		e.attempt++
+		e.leases++
 		s.move(e, leased, s.now+max(length.Microseconds(), 1))
 		size += Size(&e.job)
 		leases = append(leases, queue.Lease{Job: e.job, ID: e.id, Token: e.token, Attempt: e.attempt, Deadline: time.UnixMicro(e.at)})
@@ -220,6 +246,7 @@ func (s *Store) giveBack(c *Command) {
 		return
 	}
 	e.attempt--
+	e.leases--
 	s.move(e, waiting, e.was)
 	s.returned(e)
 }
@@ -230,7 +257,11 @@ func (s *Store) settle(c *Command) bool {
 	if e == nil {
 		return false
 	}
+	w := e.row
 	e.reason = c.Name
+	if c.Op != Done {
+		e.note(s.now, c.Name)
+	}
 	switch c.Op {
 	case Done:
 		s.move(e, done, s.now)
@@ -241,36 +272,8 @@ func (s *Store) settle(c *Command) bool {
 		s.returned(e)
 		return true
 	}
-	if e.row != nil {
-		s.released(e.row, e)
+	if w != nil {
+		s.released(w, e)
 	}
 	return true
-}
-
-// redrive makes a dead letter due, with its attempts counted from zero.
-func (s *Store) redrive(provider, id string) error {
-	e := s.known[event{provider, id}]
-	if e == nil || e.phase != dead {
-		return queue.ErrNotDead
-	}
-	if w := s.rowOf(e); w != nil {
-		if e.job.Version < w.version || w.pending != nil {
-			return queue.ErrSuperseded
-		}
-		w.pending, w.opened, w.due = e, s.now, s.now
-	}
-	e.attempt = 0
-	s.move(e, waiting, s.now)
-	return nil
-}
-
-// drop makes a dead letter one no more. That its event is known is all that is kept of it.
-func (s *Store) drop(provider, id string) error {
-	name := event{provider, id}
-	e := s.known[name]
-	if e == nil || e.phase != dead {
-		return queue.ErrNotDead
-	}
-	s.move(e, dropped, s.now)
-	return nil
 }

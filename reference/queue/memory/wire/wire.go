@@ -24,7 +24,7 @@ const (
 	// head is the length of what precedes a body.
 	head = 12
 	// hello begins both greetings. Its number changes with the protocol.
-	hello = "floodproof-memory/1 "
+	hello = "floodproof-memory/2 "
 	// patience bounds a greeting.
 	patience = 10 * time.Second
 )
