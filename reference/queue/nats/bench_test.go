@@ -47,16 +47,7 @@ const (
 // BenchmarkRaw is the ceiling of the same server by the same means: one publisher, an atomic batch of 64 bodies after the other, each on a subject of its own,
 // and nothing else.
 func BenchmarkRaw(b *testing.B) {
-	conn, err := client.Connect(address(b))
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer conn.Close()
-	name := namespace()
-	config := fmt.Sprintf(`{"name":%q,"subjects":["raw.%s.>"],"storage":"file","num_replicas":1,"retention":"limits","discard":"new","max_msgs_per_subject":1,"allow_direct":true,"allow_atomic":true}`, name, name)
-	if _, err := conn.Request("$JS.API.STREAM.CREATE."+name, []byte(config), 5*time.Second); err != nil {
-		b.Fatal(err)
-	}
+	conn, name := rawStream(b)
 	payloads := bodies(bodySize)
 	var latencies []time.Duration
 	jobs := 0
@@ -67,6 +58,22 @@ func BenchmarkRaw(b *testing.B) {
 	}
 	b.ReportMetric(float64(jobs)/b.Elapsed().Seconds(), "jobs/s")
 	reportLatency(b, latencies)
+}
+
+// rawStream is a connection of the client's own, and a stream set as the queue's is.
+func rawStream(b *testing.B) (conn *client.Conn, name string) {
+	b.Helper()
+	conn, err := client.Connect(address(b))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(conn.Close)
+	name = namespace()
+	config := fmt.Sprintf(`{"name":%q,"subjects":["raw.%s.>"],"storage":"file","num_replicas":1,"retention":"limits","discard":"new","max_msgs_per_subject":1,"allow_direct":true,"allow_atomic":true}`, name, name)
+	if _, err := conn.Request("$JS.API.STREAM.CREATE."+name, []byte(config), 5*time.Second); err != nil {
+		b.Fatal(err)
+	}
+	return conn, name
 }
 
 func rawBatch(b *testing.B, conn *client.Conn, name string, payloads [][]byte, jobs *int) {
@@ -96,6 +103,69 @@ func rawBatch(b *testing.B, conn *client.Conn, name string, payloads [][]byte, j
 			b.Fatalf("answer %s, error %v", answer.Data, err)
 		}
 	}
+}
+
+// perTurn is how many jobs are written before the other side has its turn.
+const perTurn = 32 * callers
+
+// share lets the ceiling and the queue write in turns, so that other load on the machine falls on both alike, and reports what of the ceiling the queue reaches: the median of all pairs of
+// turns. Each of both writes perTurn jobs, of which the first has the number that it is told.
+func share(b *testing.B, raw, queue func(from int64)) {
+	b.Helper()
+	var took [2][]float64
+	var shares []float64
+	from := int64(0)
+	for b.Loop() {
+		for i := range 2 {
+			side := (i + len(shares)) % 2 // no side is always the first
+			begin := time.Now()
+			[]func(int64){raw, queue}[side](from)
+			took[side] = append(took[side], time.Since(begin).Seconds())
+		}
+		from += perTurn
+		shares = append(shares, took[0][len(shares)]/took[1][len(shares)])
+	}
+	for _, all := range [][]float64{took[0], took[1], shares} {
+		slices.Sort(all)
+	}
+	b.ReportMetric(perTurn/took[0][len(took[0])/2], "raw-jobs/s")
+	b.ReportMetric(perTurn/took[1][len(took[1])/2], "jobs/s")
+	b.ReportMetric(shares[len(shares)/2], "x-raw")
+}
+
+// byAll has 64 callers write the jobs of a turn, each one after the other.
+func byAll(b *testing.B, write func(caller int, n int64) error) func(from int64) {
+	b.Helper()
+	return func(from int64) {
+		var wg sync.WaitGroup
+		for caller := range callers {
+			wg.Go(func() {
+				for n := from + int64(caller); n < from+perTurn; n += callers {
+					if err := write(caller, n); err != nil {
+						b.Error(err)
+						return
+					}
+				}
+			})
+		}
+		wg.Wait()
+	}
+}
+
+// BenchmarkShareOfRaw compares the queue with the ceiling of BenchmarkRaw. Beside the body, the queue stores who the job is of and what became of it.
+func BenchmarkShareOfRaw(b *testing.B) {
+	q := open(b, nats.Options{})
+	conn, name := rawStream(b)
+	payloads := bodies(bodySize)
+	jobs := 0
+	raw := func(int64) {
+		for range perTurn / callers {
+			rawBatch(b, conn, name, payloads, &jobs)
+		}
+	}
+	share(b, raw, byAll(b, func(_ int, n int64) error {
+		return q.Enqueue(b.Context(), queue.Job{Provider: "stripe", EventID: eventID(uint64(n)), DeliveryID: "d", Type: "invoice.paid", Payload: payloads[n%256], ReceivedAt: time.Now()})
+	}))
 }
 
 // BenchmarkEnqueue has 64 callers with one job each.

@@ -4,9 +4,13 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
 
 	"floodproof/reference/queue"
 )
@@ -47,6 +51,110 @@ func BenchmarkRaw(b *testing.B) {
 		left -= n
 	}
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "jobs/s")
+}
+
+// perTurn is how many jobs are written before the other side has its turn.
+const perTurn = 32 * callers
+
+// share lets the ceiling and the queue write in turns, so that other load on the machine falls on both alike, and reports what of the ceiling the queue reaches: the median of all pairs of
+// turns. Each of both writes perTurn jobs, of which the first has the number that it is told.
+func share(b *testing.B, raw, queue func(from int64)) {
+	b.Helper()
+	var took [2][]float64
+	var shares []float64
+	from := int64(0)
+	for b.Loop() {
+		for i := range 2 {
+			side := (i + len(shares)) % 2 // no side is always the first
+			begin := time.Now()
+			[]func(int64){raw, queue}[side](from)
+			took[side] = append(took[side], time.Since(begin).Seconds())
+		}
+		from += perTurn
+		shares = append(shares, took[0][len(shares)]/took[1][len(shares)])
+	}
+	for _, all := range [][]float64{took[0], took[1], shares} {
+		slices.Sort(all)
+	}
+	b.ReportMetric(perTurn/took[0][len(took[0])/2], "raw-jobs/s")
+	b.ReportMetric(perTurn/took[1][len(took[1])/2], "jobs/s")
+	b.ReportMetric(shares[len(shares)/2], "x-raw")
+}
+
+// byAll has 64 callers write the jobs of a turn, each one after the other.
+func byAll(b *testing.B, write func(caller int, n int64) error) func(from int64) {
+	b.Helper()
+	return func(from int64) {
+		var wg sync.WaitGroup
+		for caller := range callers {
+			wg.Go(func() {
+				for n := from + int64(caller); n < from+perTurn; n += callers {
+					if err := write(caller, n); err != nil {
+						b.Error(err)
+						return
+					}
+				}
+			})
+		}
+		wg.Wait()
+	}
+}
+
+// BenchmarkShareOfRaw compares the queue with the broker's own client, by the same means: 64 publishers, each with a channel of its own to a quorum queue, and one body on its way, which is
+// confirmed before the next. Nothing is moved meanwhile.
+func BenchmarkShareOfRaw(b *testing.B) {
+	q := open(b, options(b))
+	payloads := bodies()
+	if err := q.Enqueue(b.Context(), job("first")); err != nil {
+		b.Fatal(err)
+	}
+	name, channels := rawChannels(b)
+	raw := byAll(b, func(caller int, n int64) error {
+		one := amqp.Publishing{DeliveryMode: amqp.Persistent, Body: payloads[n%256]}
+		confirm, err := channels[caller].PublishWithDeferredConfirmWithContext(b.Context(), "", name, true, false, one)
+		if err != nil {
+			return err
+		}
+		if acked, err := confirm.WaitContext(b.Context()); err != nil || !acked {
+			return fmt.Errorf("message %d: confirmed %t: %w", n, acked, err)
+		}
+		return nil
+	})
+	share(b, raw, byAll(b, func(_ int, n int64) error {
+		return q.Enqueue(b.Context(), queue.Job{Provider: "stripe", EventID: fmt.Sprint("evt_", n), Payload: payloads[n%256]})
+	}))
+}
+
+// rawChannels are 64 channels of one connection, and a quorum queue for them, which is deleted with the benchmark.
+func rawChannels(b *testing.B) (name string, channels []*amqp.Channel) {
+	b.Helper()
+	conn, err := amqp.Dial(url(b))
+	if err != nil {
+		b.Fatal(err)
+	}
+	name = "raw." + namespace()
+	for range callers {
+		ch, err := conn.Channel()
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := ch.Confirm(false); err != nil {
+			b.Fatal(err)
+		}
+		channels = append(channels, ch)
+	}
+	if _, err := channels[0].QueueDeclare(name, true, false, false, false, amqp.Table{amqp.QueueTypeArg: amqp.QueueTypeQuorum}); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		if _, err := channels[0].QueueDelete(name, false, false, false); err != nil {
+			b.Error(err)
+		}
+		if err := conn.Close(); err != nil {
+			b.Error(err)
+		}
+	})
+	return name, channels
 }
 
 // BenchmarkEnqueue has 64 callers with one job each. Nothing is moved meanwhile.

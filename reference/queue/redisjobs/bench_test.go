@@ -4,9 +4,13 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
+
+	"github.com/hibiken/asynq"
 
 	"floodproof/reference/queue"
 )
@@ -72,6 +76,78 @@ func BenchmarkRaw(b *testing.B) {
 	}
 	wg.Wait()
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "jobs/s")
+}
+
+// perTurn is how many jobs are written before the other side has its turn.
+const perTurn = 32 * callers
+
+// share lets the ceiling and the queue write in turns, so that other load on the machine falls on both alike, and reports what of the ceiling the queue reaches: the median of all pairs of
+// turns. Each of both writes perTurn jobs, of which the first has the number that it is told.
+func share(b *testing.B, raw, queue func(from int64)) {
+	b.Helper()
+	var took [2][]float64
+	var shares []float64
+	from := int64(0)
+	for b.Loop() {
+		for i := range 2 {
+			side := (i + len(shares)) % 2 // no side is always the first
+			begin := time.Now()
+			[]func(int64){raw, queue}[side](from)
+			took[side] = append(took[side], time.Since(begin).Seconds())
+		}
+		from += perTurn
+		shares = append(shares, took[0][len(shares)]/took[1][len(shares)])
+	}
+	for _, all := range [][]float64{took[0], took[1], shares} {
+		slices.Sort(all)
+	}
+	b.ReportMetric(perTurn/took[0][len(took[0])/2], "raw-jobs/s")
+	b.ReportMetric(perTurn/took[1][len(took[1])/2], "jobs/s")
+	b.ReportMetric(shares[len(shares)/2], "x-raw")
+}
+
+// byAll has 64 callers write the jobs of a turn, each one after the other.
+func byAll(b *testing.B, write func(caller int, n int64) error) func(from int64) {
+	b.Helper()
+	return func(from int64) {
+		var wg sync.WaitGroup
+		for caller := range callers {
+			wg.Go(func() {
+				for n := from + int64(caller); n < from+perTurn; n += callers {
+					if err := write(caller, n); err != nil {
+						b.Error(err)
+						return
+					}
+				}
+			})
+		}
+		wg.Wait()
+	}
+}
+
+// BenchmarkShareOfRaw compares the queue with asynq itself, by the same means: 64 callers with one task each, on the same server, which syncs before it answers (appendfsync always).
+// Nothing is moved meanwhile.
+func BenchmarkShareOfRaw(b *testing.B) {
+	q, plain := open(b, onShared(b)), onShared(b)
+	at, err := asynq.ParseRedisURI(plain.Address)
+	if err != nil {
+		b.Fatal(err)
+	}
+	to, ok := at.(asynq.RedisClientOpt)
+	if !ok {
+		b.Fatalf("%s is %T", plain.Address, at)
+	}
+	to.PoolSize = callers // nobody waits for a connection
+	c := asynq.NewClient(to)
+	defer func() { _ = c.Close() }()
+	payloads := bodies()
+	raw := byAll(b, func(_ int, n int64) error {
+		_, err := c.EnqueueContext(b.Context(), asynq.NewTask("raw", payloads[n%256]), asynq.Queue(plain.Namespace))
+		return err
+	})
+	share(b, raw, byAll(b, func(_ int, n int64) error {
+		return q.Enqueue(b.Context(), queue.Job{Provider: "stripe", EventID: fmt.Sprint("evt_", n), Payload: payloads[n%256]})
+	}))
 }
 
 // BenchmarkEnqueue has 64 callers with one job each.

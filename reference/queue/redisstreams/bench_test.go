@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -78,6 +79,88 @@ func BenchmarkRawXAdd(b *testing.B) {
 			c.Del(b.Context(), opts.Namespace)
 		})
 	}
+}
+
+// perTurn is how many jobs are written before the other side has its turn.
+const perTurn = 32 * callers
+
+// share lets the ceiling and the queue write in turns, so that other load on the machine falls on both alike, and reports what of the ceiling the queue reaches: the median of all pairs of
+// turns. Each of both writes perTurn jobs, of which the first has the number that it is told.
+func share(b *testing.B, raw, queue func(from int64)) {
+	b.Helper()
+	var took [2][]float64
+	var shares []float64
+	from := int64(0)
+	for b.Loop() {
+		for i := range 2 {
+			side := (i + len(shares)) % 2 // no side is always the first
+			begin := time.Now()
+			[]func(int64){raw, queue}[side](from)
+			took[side] = append(took[side], time.Since(begin).Seconds())
+		}
+		from += perTurn
+		shares = append(shares, took[0][len(shares)]/took[1][len(shares)])
+	}
+	for _, all := range [][]float64{took[0], took[1], shares} {
+		slices.Sort(all)
+	}
+	b.ReportMetric(perTurn/took[0][len(took[0])/2], "raw-jobs/s")
+	b.ReportMetric(perTurn/took[1][len(took[1])/2], "jobs/s")
+	b.ReportMetric(shares[len(shares)/2], "x-raw")
+}
+
+// byAll has 64 callers write the jobs of a turn, each one after the other.
+func byAll(b *testing.B, write func(caller int, n int64) error) func(from int64) {
+	b.Helper()
+	return func(from int64) {
+		var wg sync.WaitGroup
+		for caller := range callers {
+			wg.Go(func() {
+				for n := from + int64(caller); n < from+perTurn; n += callers {
+					if err := write(caller, n); err != nil {
+						b.Error(err)
+						return
+					}
+				}
+			})
+		}
+		wg.Wait()
+	}
+}
+
+// BenchmarkShareOfRaw compares the queue with the ceiling of BenchmarkRawXAdd with two pipelines.
+func BenchmarkShareOfRaw(b *testing.B) {
+	opts, plain := onShared(b), onShared(b)
+	q, c := open(b, opts), client(b, plain.Address)
+	payloads := bodies(bodySize)
+	const pipelines = 2
+	raw := func(from int64) {
+		var all errgroup.Group
+		for half := range int64(pipelines) {
+			all.Go(func() error {
+				for first := from + half*callers/pipelines; first < from+perTurn; first += callers {
+					_, err := c.Pipelined(b.Context(), func(p redis.Pipeliner) error {
+						for n := first; n < first+callers/pipelines; n++ {
+							p.XAdd(b.Context(), &redis.XAddArgs{Stream: plain.Namespace, Values: []any{"id", eventID(uint64(n)), "body", payloads[n%256]}})
+						}
+						return nil
+					})
+					if err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		}
+		if err := all.Wait(); err != nil {
+			b.Error(err)
+		}
+	}
+	share(b, raw, byAll(b, func(_ int, n int64) error {
+		return q.Enqueue(b.Context(), queue.Job{Provider: "stripe", EventID: eventID(uint64(n)), DeliveryID: "d", Type: "invoice.paid", Payload: payloads[n%256], ReceivedAt: time.Now()})
+	}))
+	c.Del(b.Context(), plain.Namespace)
+	empty(b, opts)
 }
 
 // BenchmarkEnqueue has 64 callers with one job each.
