@@ -154,7 +154,8 @@ func TestEveryLeaderKilledInTurn(t *testing.T) {
 // (https://github.com/nats-io/nats-server/issues/7567). A leader whom nobody follows acknowledges nothing here; when it comes back, after the others went on without it and the one that
 // led them is gone, whatever was acknowledged by anybody is there.
 //
-// Note: in the report one server loses its power too, and with it what it had not synced. The queue claims nothing for servers that do not sync first, with however many replicas.
+// Note: in the report one server loses its power too, and with it what it had not synced. TestNATSPowerOfOne of chaos/cutfs/brokers plays that. The queue claims nothing for servers that do
+// not sync first, with however many replicas.
 func TestNothingIsAcknowledgedAlone(t *testing.T) {
 	c, q := threeServers(t)
 	k := newKept()
