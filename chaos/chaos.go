@@ -38,7 +38,7 @@ type Pauser interface {
 }
 
 // Fleet finds processes by role: "receiver", "worker", and "broker" where the queue is a server of the run's own; "disk" are those that have files on the queue's
-// disk, which is that server, or with an embedded queue everybody.
+// disk, which is that server, first, or with an embedded queue everybody, or both.
 type Fleet interface {
 	Processes(role string) []Process
 }

@@ -37,7 +37,7 @@ func (f *FsyncError) Inject(ctx context.Context, _ uint32) (string, func(context
 	}
 	return "queue", func(ctx context.Context) error {
 		n, err := restore(ctx)
-		return healed(n, err, startAll(ctx, f.fleet.Processes(roleDisk)))
+		return healed(n, err, startServed(ctx, f.fleet.Processes(roleDisk)))
 	}, nil
 }
 

@@ -52,7 +52,7 @@ func (f *DiskFull) Inject(ctx context.Context, _ uint32) (string, func(context.C
 	}
 	return fmt.Sprintf("queue, room for %d bytes", f.Room.Bytes), func(ctx context.Context) error {
 		refused, err := empty(ctx)
-		if err := errors.Join(err, f.end(ctx), startAll(ctx, f.fleet.Processes(roleDisk))); err != nil {
+		if err := errors.Join(err, f.end(ctx), startServed(ctx, f.fleet.Processes(roleDisk))); err != nil {
 			return err
 		}
 		if refused == 0 {

@@ -45,7 +45,7 @@ func (f *SlowFsync) Inject(ctx context.Context, _ uint32) (string, func(context.
 	var victims []Process
 	heal := func(ctx context.Context) error {
 		n, err := restore(ctx)
-		return healed(n, err, startAll(ctx, victims))
+		return healed(n, err, startServed(ctx, victims))
 	}
 	if f.KillAfter == 0 {
 		return "queue", heal, nil

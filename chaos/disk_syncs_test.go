@@ -77,6 +77,37 @@ func TestSlowFsync(t *testing.T) {
 	}
 }
 
+// TestServerIsStartedFirst: whoever has files on the disk beside the queue's server ends if it does not find it.
+func TestServerIsStartedFirst(t *testing.T) {
+	for _, name := range []string{"disk.slow-fsync", "disk.fsync-error", "disk.full"} {
+		synctest.Test(t, func(t *testing.T) {
+			d := &diary{}
+			f := newFleet(d, "disk", 3)
+			server := f["disk"][0]
+			server.onStart = func() error { <-time.After(time.Second); return nil }
+			for _, p := range f["disk"][1:] {
+				p.onStart = func() error {
+					if server.isDead() {
+						return errBroken
+					}
+					return nil
+				}
+			}
+			params := map[string]chaos.Params{"disk.slow-fsync": {"kill_after": {Duration: time.Second}}}
+			_, heal, err := newFault(t, name, params[name], chaos.Deps{Fleet: onDisk{f, &outage{diary: d}}}).Inject(t.Context(), 0)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			for _, p := range f["disk"] {
+				p.set(true)
+			}
+			if err := heal(t.Context()); err != nil && !errors.Is(err, chaos.ErrUnmet) {
+				t.Errorf("%s: heal: %v", name, err)
+			}
+		})
+	}
+}
+
 // TestSlowFsyncUndoesItself: when the kill fails, or the run is stopped before it, syncs are as fast as before.
 func TestSlowFsyncUndoesItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -56,6 +56,7 @@ type process struct {
 	noPause  error
 	noStart  error
 	onKill   func()
+	onStart  func() error
 	badStart bool
 	obedient
 }
@@ -80,6 +81,11 @@ func (p *process) Start(ctx context.Context) error {
 	}
 	if err := errors.Join(ctx.Err(), p.noStart); err != nil {
 		return err
+	}
+	if p.onStart != nil {
+		if err := p.onStart(); err != nil {
+			return err
+		}
 	}
 	if p.set(false) {
 		p.diary.add("start %s", p.name)

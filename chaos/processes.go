@@ -16,7 +16,7 @@ const (
 	roleReceiver = "receiver"
 	roleWorker   = "worker"
 	roleBroker   = "broker"
-	// roleDisk is whoever has files on the queue's disk, whatever else they are.
+	// roleDisk is whoever has files on the queue's disk, whatever else they are; the queue's server, if it is one of them, is the first.
 	roleDisk = "disk"
 )
 
@@ -82,6 +82,12 @@ func startAll(ctx context.Context, procs []Process) error {
 		}
 		return nil
 	})
+}
+
+// startServed starts the first of those on a disk, and then the others, which may need it: they end if they find no server. If it does not start they are tried all the same.
+func startServed(ctx context.Context, procs []Process) error {
+	first := min(1, len(procs))
+	return errors.Join(startAll(ctx, procs[:first]), startAll(ctx, procs[first:]))
 }
 
 // each runs do for all, although some fail, and joins the errors in the order of procs.
