@@ -109,8 +109,11 @@ func (h *History) settleDeliveries() {
 
 // lastAnswer is what a delivery's last attempt says about its events, 0 if nothing.
 func (h *History) lastAnswer(d *delivery) eventMarks {
-	if !d.carries() || d.lastTry == 0 {
+	if !d.carries() {
 		return 0
+	}
+	if d.lastTry == 0 {
+		return h.unsent(d)
 	}
 	ended, last := d.then() == ledger.Ended, d.then() == ledger.Exhausted
 	// The only attempt of a provider that never retries is the last of its schedule, whichever way the generator put it.
@@ -131,6 +134,14 @@ func (h *History) lastAnswer(d *delivery) eventMarks {
 	default:
 		return 0
 	}
+}
+
+// unsent is what a delivery without any attempt says: if the run was interrupted it still waited, and its provider would have sent it. Otherwise nothing was to come any more.
+func (h *History) unsent(d *delivery) eventMarks {
+	if h.end != nil && h.end.Interrupted && !h.disabled[d.provider] {
+		return cutOff
+	}
+	return 0
 }
 
 // findNewest finds the highest version that took whole effect, for the resources of acked events that are declared latest-per-resource and did not.

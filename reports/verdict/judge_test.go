@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"floodproof/reports/ledger"
 	"floodproof/reports/verdict"
 )
 
@@ -154,6 +155,25 @@ func TestInterrupted(t *testing.T) {
 	b.effect(3, 5*s)
 	if v := judge(t, b); v.Outcome != verdict.Fail {
 		t.Errorf("with a double effect: %s, want fail", v.Outcome)
+	}
+}
+
+// TestInterruptedBeforeItWasSent: what waited for a free slot when the run was interrupted would have been sent.
+func TestInterruptedBeforeItWasSent(t *testing.T) {
+	for _, interrupted := range []bool{true, false} {
+		b := newBook()
+		b.header.Expect.Delivered = true
+		b.good(10)
+		b.deliver(ledger.Genuine, stripe, b.event("waits", 0), 1)
+		b.end.Interrupted = interrupted
+		v := judge(t, b)
+		want, outcome := verdict.Counts{Undelivered: 1, Suppressed: 1}, verdict.Fail
+		if interrupted {
+			want, outcome = verdict.Counts{CutOff: 1}, verdict.Unknown
+		}
+		if got := (verdict.Counts{CutOff: v.Counts.CutOff, Undelivered: v.Counts.Undelivered, Suppressed: v.Counts.Suppressed}); got != want || v.Outcome != outcome {
+			t.Errorf("interrupted %v: got %s and %+v, want %s and %+v", interrupted, v.Outcome, got, outcome, want)
+		}
 	}
 }
 

@@ -97,6 +97,9 @@ func (o *oracle) delivered(n uint32) string {
 	ok, retry, silent, ended := false, false, false, false
 	for _, d := range o.carriers(n, ledger.Genuine, ledger.DuplicateSameID, ledger.DuplicateNewID) {
 		list := o.attempts[d.Number]
+		if len(list) == 0 && o.end != nil && o.end.Interrupted && !o.disabled(d.Provider) {
+			retry = true
+		}
 		for i, a := range list {
 			ok = ok || a.Result == ledger.OK
 			silent = silent || a.Result == ledger.Unanswered
