@@ -12,12 +12,15 @@ package vegeta
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	lib "github.com/tsenart/vegeta/v12/lib"
 
@@ -42,12 +45,12 @@ func (e Encoding) encoder(w io.Writer) lib.Encoder {
 	return lib.NewEncoder(w)
 }
 
-// Write writes the attempts of a ledger as vegeta's results, in the order in which they ended, which is the order of the file and of vegeta's own. The header is
-// that of the same ledger. Memory is bounded by the deliveries that are open at any moment of the run, not by its length.
+// Write writes the attempts of a ledger as vegeta's results, in the order in which they were due: vegeta's plot refuses results whose time stamps do not grow with their
+// sequence numbers. The header is that of the same ledger. It keeps about fifty bytes of each attempt until the last is read.
 //
 // What can be read of a damaged ledger is written, and the error says where it stops; a ledger that was cut is no error.
 //
-// In each result, Attack is the scenario's name, Seq counts the attempts, Error says why an attempt failed (in vegeta's own way where there was an answer:
+// In each result, Attack is the scenario's name, Seq counts the attempts as they were due, Error says why an attempt failed (in vegeta's own way where there was an answer:
 // "503 Service Unavailable"). Sizes and the answer's header and body are not in a ledger, so that they are empty. vegeta takes every status from 200 to 399 for
 // success, whatever the provider makes of it: a refused forgery is an error to it.
 func Write(w io.Writer, in io.Reader, h *ledger.Header, encoding Encoding) error {
@@ -60,6 +63,7 @@ func Write(w io.Writer, in io.Reader, h *ledger.Header, encoding Encoding) error
 	if errors.Is(err, ledger.ErrNoEnd) {
 		err = nil
 	}
+	x.results()
 	if err := errors.Join(err, x.err, buffered.Flush()); err != nil {
 		return fmt.Errorf("write results for vegeta: %w", err)
 	}
@@ -86,8 +90,17 @@ type writer struct {
 	encode lib.Encoder
 	// open are the deliveries that may have another attempt, with their provider.
 	open map[uint32]uint8
-	seq  uint64
+	// read are the attempts in the order of the file, that in which they ended.
+	read []row
 	err  error
+}
+
+// row is what a result needs to know of an attempt.
+type row struct {
+	due, latency time.Duration
+	err          string
+	status       uint16
+	provider     uint8
 }
 
 // delivery remembers whose a delivery is until its last attempt.
@@ -106,11 +119,22 @@ func (x *writer) attempt(a *ledger.Attempt) {
 	if a.Then != ledger.Retry {
 		delete(x.open, a.Delivery)
 	}
-	x.err = x.encode(&lib.Result{
-		Attack: x.header.Scenario, Seq: x.seq, Code: a.Status, Timestamp: x.header.StartedAt.Add(a.Due), Latency: a.Done - a.Due,
-		Error: why(a, x.header.Providers[from]), Method: http.MethodPost, URL: x.urls[from],
-	})
-	x.seq++
+	x.read = append(x.read, row{a.Due, a.Done - a.Due, why(a, x.header.Providers[from]), a.Status, from})
+}
+
+// results writes what was read.
+func (x *writer) results() {
+	slices.SortStableFunc(x.read, func(a, b row) int { return cmp.Compare(a.due, b.due) })
+	for i := range x.read {
+		if x.err != nil {
+			return
+		}
+		r := &x.read[i]
+		x.err = x.encode(&lib.Result{
+			Attack: x.header.Scenario, Seq: uint64(i), Code: r.status, Timestamp: x.header.StartedAt.Add(r.due), Latency: r.latency,
+			Error: r.err, Method: http.MethodPost, URL: x.urls[r.provider],
+		})
+	}
 }
 
 // why is what vegeta calls the error of an attempt, empty for one that succeeded.
