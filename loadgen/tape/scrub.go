@@ -73,6 +73,7 @@ func (s *Scrubber) Target(target string) string {
 func (s *Scrubber) Headers(fields []Field) (kept []Field, redacted []string) {
 	for _, f := range fields {
 		switch {
+		case names(f.Name):
 		case redacts(f.Name):
 			if !slices.Contains(redacted, f.Name) {
 				redacted = append(redacted, f.Name)

@@ -109,7 +109,7 @@ func TestScrubbedTarget(t *testing.T) {
 
 func TestScrubbedHeaders(t *testing.T) {
 	kept, redacted := fixedScrubber(4).Headers([]Field{
-		{"Host", "203.0.113.5:80"}, {"Authorization", "Bearer x"}, {"Content-Md5", "x"}, {"Cookie", "a"}, {"Cookie", "b"}, {"From", "anna@example.org"},
+		{"Host", "203.0.113.5:80"}, {"Authorization", "Bearer x"}, {"Content-Md5", "x"}, {"Cookie", "a"}, {"Cookie", "b"}, {"From", "anna@example.org"}, {"I-Twilio-Idempotency-Token", "9a"},
 		{"Stripe-Signature", "t=1"}, {"Svix-Id", "msg_1"}, {"User-Agent", "Chrome/142.0.0.0"}, {"X-Api-Key", "k"}, {"X-Gitlab-Token", "t"}, {"X-Hub-Signature-256", "s"},
 		{"X-Real-Ip", "203.0.113.9"}, {"X-Shopify-Hmac-Sha256", "h"}, {"X-Shopify-Topic", "orders/create"},
 	})
@@ -121,12 +121,12 @@ func TestScrubbedHeaders(t *testing.T) {
 	for _, f := range kept {
 		values[f.Name] = f.Value
 	}
-	for name, want := range map[string]string{"Host": "203.0.113.5:80", "Svix-Id": "msg_1", "User-Agent": "Chrome/142.0.0.0", "X-Shopify-Topic": "orders/create"} {
+	for name, want := range map[string]string{"Host": "203.0.113.5:80", "I-Twilio-Idempotency-Token": "9a", "Svix-Id": "msg_1", "User-Agent": "Chrome/142.0.0.0", "X-Shopify-Topic": "orders/create"} {
 		if values[name] != want {
 			t.Errorf("%s: %q, want %q", name, values[name], want)
 		}
 	}
-	if values["From"] == "anna@example.org" || values["X-Real-Ip"] == "203.0.113.9" || len(kept) != 6 {
+	if values["From"] == "anna@example.org" || values["X-Real-Ip"] == "203.0.113.9" || len(kept) != 7 {
 		t.Errorf("kept %v", kept)
 	}
 }

@@ -163,6 +163,13 @@ func redacts(header string) bool {
 	return false
 }
 
+// names reports headers whose value is the name of an event, and no secret, although they are called a token: Twilio's I-Twilio-Idempotency-Token.
+func names(header string) bool {
+	words := splitWords(header)
+	last := len(words) - 1
+	return last > 0 && words[last-1] == "idempotency" && (words[last] == "token" || words[last] == "key")
+}
+
 func singular(word string) string {
 	switch {
 	case word == "address":
