@@ -376,7 +376,7 @@ func TestClassify(t *testing.T) {
 	tests := map[string]class{
 		"": plain, "email": email, "contact_email": email, "Recipient Email Address": email, "emailVerified": fixed, "email_status": fixed,
 		"phone": phone, "phoneNumber": phone, "mobile_phone_2": phone, "ip": network, "browser_ip": network, "clientIP": network, "ipAddress": network,
-		"X-Forwarded-For": network, "shipping": plain, "zip": address, "address1": address, "line1": address, "line": plain, "line_items": plain, "address_id": ident,
+		"X-Forwarded-For": network, "shipping": plain, "zip": address, "address1": address, "line1": address, "first_line": address, "second_line": address, "line": plain, "line_items": plain, "address_id": ident,
 		"customer_id": ident, "ids": ident, "tax_id": shaped, "token": shaped, "accessToken": shaped, "token_type": fixed, "api-key": shaped, "key": plain,
 		"client_secret": shaped, "author": plain, "name": maybeName, "productName": plain, "customer_name": name, "customer[name]": name, "firstname": name,
 		"last4": shaped, "state": maybePlace, "province_code": maybePlace, "country": fixed, "created_at": fixed, "latitude": place, "date_of_birth": birth,

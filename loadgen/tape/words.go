@@ -39,7 +39,7 @@ var compounds = map[string]class{
 	"firstname": name, "lastname": name, "middlename": name, "givenname": name, "familyname": name, "fullname": name, "maidenname": name,
 	"preferredname": name, "nickname": name, "displayname": name, "legalname": name, "realname": name, "screenname": name, "username": name,
 	"nameoncard": name, "oncard": name, "fromname": name, "toname": name, "secondname": name, "christianname": name,
-	"line1": address, "line2": address, "line3": address, "addressline": address, "housenumber": address, "postalcode": address, "postcode": address,
+	"line1": address, "line2": address, "line3": address, "firstline": address, "secondline": address, "addressline": address, "housenumber": address, "postalcode": address, "postcode": address,
 	"zipcode":     address,
 	"dateofbirth": birth, "ofbirth": birth, "birthdate": birth, "birthday": birth,
 	"apikey": shaped, "accesskey": shaped, "privatekey": shaped, "secretkey": shaped, "signingkey": shaped, "encryptionkey": shaped, "authkey": shaped,
